@@ -82,6 +82,7 @@ pub struct Session {
 /// A path that the user wrote, and its other names on the traced machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PathNames {
+    /// The path as the user wrote it, whether absolute or not. Calls may use it in this form.
     pub written: Vec<u8>,
     /// The absolute path, and the one without symbolic links.
     pub others: Vec<Vec<u8>>,

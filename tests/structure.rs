@@ -1,6 +1,8 @@
 //! Checks the dependencies between modules. ARCHITECTURE.md states an order of the folders of `src/`, and one of the
 //! generator's modules. A folder or module may use only those before it.
 
+#[path = "structure/documentation.rs"]
+mod documentation;
 #[path = "structure/limits.rs"]
 mod limits;
 #[path = "structure/paths.rs"]

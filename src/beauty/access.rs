@@ -43,8 +43,11 @@ pub struct Target {
 pub struct Place {
     /// The distance in bytes from the address in the argument.
     pub offset: u32,
+    /// The size of the number: 1, 2, 4 or 8.
     pub bytes: u8,
+    /// Whether the number is negative if its highest bit is set.
     pub signed: bool,
+    /// Whether the number is in network byte order.
     pub big_endian: bool,
 }
 

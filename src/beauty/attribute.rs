@@ -6,6 +6,7 @@ use super::row::{ConstantTable, MemoryType, Struct};
 /// Attributes that occur together (the `IFLA_*` of a network interface), or the control messages of a level.
 #[derive(Debug)]
 pub struct AttributeSet {
+    /// The name in its row of `beauty/messages/*.tbl`, by which other rows refer to the set.
     pub name: &'static str,
     /// The names of the attributes.
     pub table: &'static ConstantTable,
@@ -14,6 +15,8 @@ pub struct AttributeSet {
     /// The numbers of attributes, in ascending order, and what each contains. Other attributes of the table contain
     /// bytes.
     pub attributes: &'static [(u32, AttributeContent)],
+    /// The contents that depend on another attribute or on the address family. The first one that applies has
+    /// precedence over `attributes`.
     pub choices: &'static [AttributeChoice],
 }
 
@@ -36,7 +39,9 @@ pub struct AttributeChoice {
     pub by: u32,
     /// A text without NUL, or a number as it is in memory.
     pub bytes: &'static [u8],
+    /// The number of the attribute that has the content.
     pub attribute: u32,
+    /// What the attribute contains in this case, in place of what [`AttributeSet::attributes`] has for it.
     pub content: AttributeContent,
 }
 
@@ -49,6 +54,8 @@ pub struct NetlinkProtocol {
     pub name: &'static str,
     /// The names of the types of messages; `None` for a protocol whose messages are text.
     pub types: Option<&'static ConstantTable>,
+    /// The messages in both directions, or only those to the kernel if there are `reply_types`. Empty for a protocol
+    /// whose messages are text.
     pub messages: &'static [NetlinkMessage],
     /// The names of the types of the kernel's messages, if they are others.
     pub reply_types: Option<&'static ConstantTable>,

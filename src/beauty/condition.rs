@@ -25,6 +25,7 @@ pub struct BitTest {
     pub arg: u8,
     /// The bits that are compared.
     pub mask: u32,
+    /// The requirement on these bits, which are not shifted.
     pub comparison: Comparison,
 }
 

@@ -12,6 +12,7 @@ use smallvec::{SmallVec, smallvec};
 /// A field of a number that packs several values: the table of its constants, and its position.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedField {
+    /// The names of the field's values. [`PackedField::put`] converts the values to those in the number.
     pub table: &'static ConstantTable,
     /// The bits that hold a value of the table; 0 if each constant is compared with its own bits.
     pub mask: u64,

@@ -25,10 +25,14 @@ pub const ELEMENTS_MAX: usize = 32;
 /// A copied range of the traced program's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {
+    /// The bytes that were copied. They may be fewer than `wanted`, or none.
     pub bytes: &'a [u8],
+    /// The address of the first byte; 0 for memory that was put together from several parts.
     pub address: u64,
     /// The size in bytes that the call specifies; larger than `bytes` if a limit cut the copy.
     pub wanted: u64,
+    /// Whether the copy is complete, and if not, why. A part of a copy has [`PieceState::Ok`], and only its `wanted`
+    /// says that it was cut.
     pub state: PieceState,
     /// The length that belongs to the memory, in the unit of the row, if there is one.
     pub count: Option<u64>,
@@ -133,6 +137,7 @@ impl<'a> MemoryReader<'a> {
         MemoryReader { protocol, ..self }
     }
 
+    /// Returns the ABI of the call, which determines the layouts of structs and the size of pointers.
     pub fn abi(&self) -> Abi {
         self.call.abi
     }

@@ -13,7 +13,9 @@ use std::sync::LazyLock;
 /// The arguments and the return of a call, from its row or from the variant that the call selects.
 #[derive(Clone, Copy, Debug)]
 pub struct Signature {
+    /// The arguments in the order of the row, including those that the call does not use ([`Signature::uses`]).
     pub args: &'static [Arg],
+    /// The kind of the value that the call returns if it succeeds.
     pub returns: Return,
 }
 

@@ -36,6 +36,7 @@ pub struct Struct {
 /// A member that has the length of its struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LengthMember {
+    /// Offset in bytes from the beginning of the struct.
     pub offset: u32,
     /// The size of the member: 4, 8 (of which the lower half counts), or 2.
     pub bytes: u8,
@@ -69,6 +70,7 @@ pub struct Brief {
 pub struct BriefMember {
     /// Index of the member in the layout.
     pub index: u8,
+    /// The condition under which the brief form has the member. Otherwise it counts as left out.
     pub shown: Shown,
 }
 
@@ -180,9 +182,11 @@ pub enum StructLayout {
 /// A member of a struct.
 #[derive(Debug)]
 pub struct StructMember {
+    /// The name of the field in the row. Members of a union may have the same name.
     pub name: &'static str,
     /// Offset in bytes from the beginning of the struct.
     pub offset: u32,
+    /// The type of the value there, which also determines the size of the member.
     pub memory_type: MemoryType,
     /// [`Flow::Out`] if the kernel writes the member and never reads it. For a pointer, this is about the memory that
     /// it points to.
@@ -225,10 +229,15 @@ pub enum MemoryType {
 /// A number in memory. Its kind and length mean the same as for a number in an argument register.
 #[derive(Debug)]
 pub struct MemoryNumber {
+    /// The size of the number: 1, 2, 4 or 8. It may differ from the width that the kind has in a register.
     pub bytes: u8,
+    /// Whether the number is negative if its highest bit is set.
     pub signed: bool,
+    /// Whether the number is in network byte order.
     pub big_endian: bool,
+    /// The meaning of the number: for a pointer, what it points to.
     pub kind: ArgumentKind,
+    /// The source of the length of the memory that the number points to, if it is a pointer.
     pub length: Length,
 }
 

@@ -145,7 +145,9 @@ pub enum Failure {
 /// Bytes of a tracepoint field that are not text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldBytes {
+    /// The bytes in the order of memory, from the first of the field.
     pub bytes: Vec<u8>,
+    /// What the bytes are, which determines the separators that they are printed with.
     pub form: BytesForm,
     /// Whether the field has more bytes.
     pub more: bool,
@@ -181,6 +183,7 @@ impl fmt::Display for FieldBytes {
 pub struct WaitStatus {
     /// The status word as the kernel encodes it.
     pub raw: u32,
+    /// What the status word says about the child.
     pub change: StateChange,
 }
 
@@ -250,6 +253,7 @@ pub struct Text<'a> {
 pub struct StructValue<'a> {
     /// The struct's name in `beauty/structs/`; empty if no row describes it.
     pub name: &'static str,
+    /// Address in the process's memory; 0 if the struct was put together from several parts.
     pub address: u64,
     /// Names and values of the members, in the order of their offsets.
     pub members: Vec<(&'static str, Value<'a>)>,
@@ -262,6 +266,7 @@ pub struct StructValue<'a> {
 pub struct ArrayValue<'a> {
     /// Address in the process's memory; 0 if the array is a field of a record.
     pub address: u64,
+    /// The elements that were decoded, from the first. They may be fewer than those that were copied.
     pub items: Vec<Value<'a>>,
     /// The array of the call has more elements than `items`.
     pub more: bool,

@@ -444,6 +444,7 @@ pub struct RunArgs {
     pub version: Option<bool>,
 }
 
+/// The words of `--pf`: the page faults that are traced.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum FaultsArg {
     All,
@@ -451,6 +452,7 @@ pub enum FaultsArg {
     Min,
 }
 
+/// The words of `--summary-mode` and of `summary_mode` in configuration files: what has a table of its own.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum SummaryArg {
     Thread,
@@ -459,6 +461,7 @@ pub enum SummaryArg {
     Cgroup,
 }
 
+/// The words of `--time-format` and of `time_format` in configuration files.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum TimeArg {
     /// Milliseconds since the first event
@@ -477,12 +480,14 @@ pub enum TimeArg {
     Monotonic,
 }
 
+/// The words of `--stack-weight`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum WeightArg {
     Time,
     Count,
 }
 
+/// The words of `--color` and of `color` in configuration files.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ColorArg {
     Auto,
@@ -490,6 +495,7 @@ pub enum ColorArg {
     Never,
 }
 
+/// The words of `--strings-by`: the methods of the tracepoint engine to read path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum StringsArg {
@@ -508,6 +514,7 @@ pub enum StringsArg {
     None,
 }
 
+/// The words of `--engine`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum EngineArg {
     /// bpf where the kernel accepts the programs, otherwise tracepoint (-v reports why)

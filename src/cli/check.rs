@@ -26,6 +26,7 @@ use std::io;
 /// What this machine and the privileges of this user support.
 #[derive(Debug)]
 pub struct TracingSupport {
+    /// The kernel's release, as `uname -r` prints it.
     pub release: String,
     /// Whether the kernel is locked down for confidentiality. If so, the other fields mean nothing.
     pub is_locked_down: bool,
@@ -39,9 +40,11 @@ pub struct TracingSupport {
     pub vfs_getname: bool,
     /// How many bytes of each string the records of `syscalls:` events have; `None` before Linux 6.19.
     pub copied_bytes: Option<u32>,
+    /// The privileges of this process, with the limits that the kernel sets for users without privileges.
     pub privileges: Privileges,
     /// The number of CPUs that are online.
     pub cpus: usize,
+    /// The kernel's kinds of dynamic events, and its BTF. Without a readable tracefs, only the BTF is known.
     pub features: Features,
     /// Whether the kernel loads the BPF programs, or why not.
     pub bpf: Result<(), String>,

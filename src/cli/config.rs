@@ -12,26 +12,43 @@ use std::path::Path;
 /// The settings of the configuration files; `None` for each that no file sets.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
+    /// perf's `trace.show_arg_names`: print the names of arguments.
     pub show_arg_names: Option<bool>,
+    /// perf's `trace.show_duration`: print the duration of each call.
     pub show_duration: Option<bool>,
+    /// perf's `trace.show_timestamp`: print the time stamp of each line.
     pub show_timestamp: Option<bool>,
+    /// perf's `trace.show_prefix`: print the common prefix of constants (`O_`).
     pub show_prefix: Option<bool>,
+    /// As `--show-zeros`: print all arguments that are zero.
     pub show_zeros: Option<bool>,
+    /// perf's `trace.args_alignment`: the column of a line at which the return value begins.
     pub args_alignment: Option<usize>,
+    /// As `--no-inherit`: do not follow children and new threads.
     pub no_inherit: Option<bool>,
     /// A well-formed list in the syntax of `-e`.
     pub add_events: Option<String>,
+    /// Print thread names: `true` is `--comm`, `false` is `--no-comm`.
     pub show_comm: Option<bool>,
+    /// As `--show-cpu`: print the CPU of each line.
     pub show_cpu: Option<bool>,
+    /// Show signals: `true` is `--signals`, `false` is `--no-signals`.
     pub signals: Option<bool>,
+    /// As `--fd-paths`: also trace the calls that show which file each descriptor is open on.
     pub fd_paths: Option<bool>,
+    /// As `--string-limit`, in bytes.
     pub string_limit: Option<usize>,
+    /// As `--struct-limit`, in bytes.
     pub struct_limit: Option<usize>,
+    /// As `--time-format`.
     pub time_format: Option<TimeArg>,
+    /// As `--summary-mode`.
     pub summary_mode: Option<SummaryArg>,
+    /// As `--max-summary`; 0 prints all rows.
     pub max_summary: Option<u64>,
     /// A size in the syntax of `-m`.
     pub mmap_pages: Option<String>,
+    /// As `--color`.
     pub color: Option<ColorArg>,
 }
 

@@ -15,6 +15,7 @@ use walk::{TypedOption, walk};
 /// A habit: an option of another tool that rtrace does not have, or that means something else in rtrace.
 #[derive(Clone, Copy, Debug)]
 pub struct Habit {
+    /// What the user types out of this habit.
     pub when: When,
     /// An example: a command line with the habit, without the program's name, to be split at blanks.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test parses the examples"))]

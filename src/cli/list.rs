@@ -25,9 +25,13 @@ use anyhow::bail;
 
 /// The things to list: rtrace's built-in tables, and the events in this kernel's tracefs.
 pub struct Catalog<'a> {
+    /// The rows of the syscalls, in the order in which they are listed.
     pub syscalls: &'a [Syscall],
+    /// The tables of constants, in the order in which they are listed.
     pub tables: &'a [&'a ConstantTable],
+    /// The structs, in the order in which they are listed.
     pub structs: &'a [&'static Struct],
+    /// Where this kernel's events are, or why they cannot be listed.
     pub tracefs: Result<Tracefs, TracefsError>,
 }
 

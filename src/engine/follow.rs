@@ -96,7 +96,9 @@ pub struct Follower {
     /// Tracepoints at the entry and exit of calls, which the user asked for as events.
     call_events: CallEvents,
     now: Time,
+    /// The state of all tasks at the stream's present time.
     pub tasks: Tasks,
+    /// The account of the calls and records so far.
     pub ledger: Ledger,
 }
 
@@ -142,6 +144,7 @@ impl Follower {
         }
     }
 
+    /// Returns the time of the latest record, or of the latest end of a round if that is later.
     pub fn now(&self) -> Time {
         self.now
     }

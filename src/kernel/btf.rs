@@ -37,24 +37,43 @@ pub struct Damaged(&'static str);
 
 /// `BTF_KIND_*`
 mod kind {
+    /// An integer, `bool` or `char`: a word with sign and width follows.
     pub const INT: u8 = 1;
+    /// A pointer to another type.
     pub const PTR: u8 = 2;
+    /// An array: the types of its elements and of its index, and the number of elements follow.
     pub const ARRAY: u8 = 3;
+    /// A struct: its members follow.
     pub const STRUCT: u8 = 4;
+    /// A union: its members follow.
     pub const UNION: u8 = 5;
+    /// An enumeration whose values have at most 32 bits: names and values follow.
     pub const ENUM: u8 = 6;
+    /// A struct or union that is declared and not defined.
     pub const FWD: u8 = 7;
+    /// Another name of a type.
     pub const TYPEDEF: u8 = 8;
+    /// A type with the qualifier `volatile`.
     pub const VOLATILE: u8 = 9;
+    /// A type with the qualifier `const`.
     pub const CONST: u8 = 10;
+    /// A pointer type with the qualifier `restrict`.
     pub const RESTRICT: u8 = 11;
+    /// A function with a name, which refers to its prototype.
     pub const FUNC: u8 = 12;
+    /// The prototype of functions: the type of the return value, and the parameters that follow.
     pub const FUNC_PROTO: u8 = 13;
+    /// A global or static variable: its linkage follows.
     pub const VAR: u8 = 14;
+    /// A section of an object file: its variables, with their offsets and sizes, follow.
     pub const DATASEC: u8 = 15;
+    /// A floating-point number, of which only the size is known.
     pub const FLOAT: u8 = 16;
+    /// A text that the source attaches to a declaration: the index of the member or parameter follows.
     pub const DECL_TAG: u8 = 17;
+    /// A text that the source attaches to a type (`user`, `percpu`).
     pub const TYPE_TAG: u8 = 18;
+    /// An enumeration whose values have up to 64 bits: names and values in two halves follow.
     pub const ENUM64: u8 = 19;
 }
 

@@ -16,6 +16,7 @@ const PATH_MAX: usize = 4_096;
 /// A mount of a cgroup hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
+    /// The directory of the hierarchy's root as /proc/mounts has it, without decoding its escapes (`\040`).
     pub mount_point: PathBuf,
     /// Whether it is version 2, which BPF programs check; otherwise it is version 1 with the controller `perf_event`.
     pub is_unified: bool,

@@ -7,15 +7,19 @@ use std::path::Path;
 /// The kernel's kinds of dynamic events, and the prerequisites of BPF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
+    /// Probes on the kernel's instructions (CONFIG_KPROBE_EVENTS).
     pub kprobes: bool,
     /// Probes on functions' entry and exit by ftrace (`f` lines).
     pub fprobes: bool,
+    /// Probes on the instructions of programs and libraries (CONFIG_UPROBE_EVENTS).
     pub uprobes: bool,
     /// Probes on events (`e` lines).
     pub eprobes: bool,
+    /// Synthetic events, which combine fields of others (CONFIG_SYNTH_EVENTS).
     pub synthetic: bool,
     /// Histograms of events (`hist` triggers).
     pub histograms: bool,
+    /// Events that programs register and write themselves (CONFIG_USER_EVENTS).
     pub user_events: bool,
     /// /sys/kernel/btf/vmlinux
     pub btf: bool,

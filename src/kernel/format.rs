@@ -9,6 +9,7 @@ use super::ctype::CType;
 /// A parsed format file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Format {
+    /// The event's name without its subsystem.
     pub name: String,
     /// The event's number, the value for perf_event_open's `config`.
     pub id: u64,
@@ -21,14 +22,20 @@ pub struct Format {
 /// One field of a record.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FormatField {
+    /// The name, `common_*` for the fields that every record begins with.
     pub name: String,
     /// The C type in the file's spelling, without array brackets (but `__data_loc char[]` has them).
     pub type_name: String,
+    /// In bytes from the record's start.
     pub offset: u32,
+    /// In bytes: of an array as a whole, and of a `__data_loc` or `__rel_loc` field without the bytes that it refers
+    /// to.
     pub size: u32,
+    /// Whether the number is signed; for an array, whether its elements are.
     pub signed: bool,
     /// The number of elements of an array of fixed length; 0 for one that extends to the record's end.
     pub array: Option<u32>,
+    /// Where the value is: in the field itself, or elsewhere in the record.
     pub place: FieldPlace,
 }
 
@@ -49,6 +56,7 @@ pub enum FieldPlace {
 pub struct FormatError {
     /// The line number, from 1 on.
     pub line: usize,
+    /// The problem, as a clause that follows the line number in the message.
     pub what: String,
 }
 

@@ -53,6 +53,7 @@ const LOCAL: [&str; 34] = [
 /// A line of mountinfo (man 5 proc_pid_mountinfo).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
+    /// The mount's ID, which /proc/PID/fdinfo has as `mnt_id`. The kernel may use it again when the mount was removed.
     pub id: u32,
     /// The major and minor number.
     pub device: (u32, u32),

@@ -20,6 +20,7 @@ use thiserror::Error;
 /// A mapping of a file, from a PERF_RECORD_MMAP2 or /proc/PID/maps.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapped<'a> {
+    /// The process that has the file mapped.
     pub pid: i32,
     /// The first address, and the end (exclusive).
     pub addresses: (u64, u64),
@@ -27,6 +28,7 @@ pub struct Mapped<'a> {
     pub path: &'a [u8],
     /// The major and minor number.
     pub device: (u32, u32),
+    /// The inode number, as the kernel's mappings have it.
     pub inode: u64,
 }
 
@@ -66,6 +68,7 @@ impl ObjectFile {
         ObjectFile { file, identity }
     }
 
+    /// Returns the identity that the file had when it was opened.
     pub fn identity(&self) -> Identity {
         self.identity
     }

@@ -11,8 +11,11 @@ use std::path::Path;
 /// A process that is left out of the trace, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputReader {
+    /// The pid; all threads of the process are left out.
     pub pid: i32,
+    /// Its comm, not escaped.
     pub comm: Vec<u8>,
+    /// The reason as a predicate, of which the process is the subject: `reads rtrace's output pipe`.
     pub reason: &'static str,
 }
 

@@ -12,11 +12,13 @@ use std::sync::LazyLock;
 /// The fields of a task's `stat` file that rtrace uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
+    /// The number of the thread, or of the process if its own file was read.
     pub tid: i32,
     /// At most 15 bytes, longer for some kernel threads.
     pub comm: Vec<u8>,
     /// `R`, `S`, `Z`, ...
     pub state: u8,
+    /// The process that is the parent; 0 if there is none, or none in the pid namespace of /proc.
     pub ppid: i32,
     /// The number of threads of its process that were not reaped yet, or 0 if this one was reaped meanwhile.
     pub threads: u32,
@@ -37,7 +39,9 @@ impl Stat {
 /// The fields of /proc/TID/status that identify a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
+    /// The process that the thread belongs to.
     pub tgid: i32,
+    /// The process that is the parent; 0 if there is none, or none in the pid namespace of /proc.
     pub ppid: i32,
     /// The real, effective, saved and file-system user IDs.
     pub uids: [u32; 4],
@@ -103,8 +107,11 @@ pub fn innermost_pid(pid: i32) -> Option<i32> {
 pub struct SleepingCall {
     /// The number in the task's ABI, with bit 30 for x32.
     pub nr: i64,
+    /// The argument registers, all six of them, whatever number of arguments the call has.
     pub args: [u64; 6],
+    /// The stack pointer of the task in user space.
     pub stack_pointer: u64,
+    /// The address in user space of the instruction after the one that made the call.
     pub program_counter: u64,
 }
 
@@ -142,6 +149,7 @@ fn parse_context_switches(status: &[u8]) -> Option<u64> {
 pub struct Mapping<'a> {
     /// The first address, and the end (exclusive).
     pub addresses: (u64, u64),
+    /// Whether its memory may be executed (`x`), so that it may contain code.
     pub is_executable: bool,
     /// The offset in the file, in bytes.
     pub offset: u64,

@@ -16,6 +16,7 @@ pub const COPY_LIMIT_DEFAULT: u32 = 63;
 pub struct UserCopy {
     /// The argument's index (0..=5).
     pub arg: u8,
+    /// The field with the copy: `__ARGUMENT_val`, whose bytes are at the end of the record.
     pub field: FormatField,
     /// Whether it is a NUL-terminated string. Otherwise another argument has the number of bytes.
     pub is_text: bool,

@@ -48,6 +48,7 @@ pub enum RingSize {
 }
 
 impl RingSize {
+    /// Returns the number of bytes, which is a power of two.
     pub fn bytes(self) -> u64 {
         match self {
             RingSize::Asked(bytes) | RingSize::Chosen(bytes) => bytes,
@@ -58,12 +59,15 @@ impl RingSize {
 /// The facts that the sizes depend on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BufferInputs {
+    /// The number of CPUs that have a ring.
     pub cpus: usize,
     /// The traced tasks that already exist.
     pub tasks: usize,
     /// The machine's memory, in bytes.
     pub memory: u64,
+    /// Whether the request asks for any stacks.
     pub stacks: bool,
+    /// Whether the BPF programs write the records, and not tracepoints.
     pub by_bpf: bool,
     /// Whether the kernel keeps aggregates in place of records.
     pub sums: bool,
@@ -82,6 +86,7 @@ impl BufferInputs {
 /// The chosen sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffers {
+    /// The size of each CPU's ring.
     pub ring: RingSize,
     /// Bytes of the buffer for the aggregates of ended tasks; `None` where calls are not aggregated in the kernel.
     pub ended_tasks: Option<u32>,

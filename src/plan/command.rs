@@ -20,6 +20,7 @@ pub enum CommandError {
 }
 
 impl CommandError {
+    /// Returns the exit status for this reason, which is the one that shells have for it (127 or 126).
     pub fn exit_code(&self) -> ExitCode {
         match self {
             CommandError::NotFound(_) => ExitCode::NotFound,

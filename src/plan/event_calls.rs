@@ -12,6 +12,7 @@ use crate::show::Mode;
 /// The calls that complete events, as far as the plan is concerned.
 #[derive(Clone, Debug, Default)]
 pub struct CallsOfEvents {
+    /// The recorded calls, in the form in which the session has them.
     pub calls: EventCalls,
     /// The calls of whose entries events are shown.
     pub entries: Entries,

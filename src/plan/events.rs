@@ -23,13 +23,17 @@ use super::mechanism::{all_but, raw_filter};
 
 /// Adds events to a plan.
 pub struct EventAdder<'a> {
+    /// The tracefs that has the formats of the tracepoints.
     pub tracefs: &'a Tracefs,
     /// The events that perf never writes records of.
     pub by_instance: &'a InstanceEvents,
     /// The events that rtrace created for probes.
     pub made: &'a RunEvents,
+    /// The events of the plan. New ones are appended, so that the indices of the others do not change.
     pub events: &'a mut Vec<PlannedEvent>,
+    /// Whether events are also opened on the tasks that the targets create, unless an item says `no-inherit`.
     pub inherit: bool,
+    /// The stacks that are recorded with each call.
     pub graphs: &'a CallGraphs,
     /// The stack options for events other than syscalls.
     pub general: &'a Graphs,
@@ -37,12 +41,19 @@ pub struct EventAdder<'a> {
 
 /// A tracepoint that is to be added.
 pub struct Tracepoint<'a> {
+    /// The directory below `events` in tracefs; in the event's name, it stands before the colon.
     pub subsystem: &'a str,
+    /// The name in the subsystem, which stands behind the colon.
     pub name: &'a str,
+    /// What the records mean to the engine.
     pub role: Role,
+    /// Whether the user asked to see the event. Otherwise rtrace needs its records to interpret others.
     pub shown: bool,
+    /// The terms of the item that selected the event; the defaults if no item did.
     pub terms: Terms,
+    /// The filter, in the kernel's filter language (Documentation/trace/events.rst); `None` if every hit is recorded.
     pub filter: Option<String>,
+    /// The stacks that are recorded with each hit.
     pub graph: Graph,
 }
 

@@ -16,7 +16,9 @@ const BYTES_CHOSEN: u32 = 8192;
 /// The stacks that are recorded with one kind of call or event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Graph {
+    /// How the user stack is recorded; `None` if it is not.
     pub user: Option<CallGraph>,
+    /// Whether the kernel's call chain is recorded.
     pub kernel: bool,
 }
 
@@ -30,6 +32,7 @@ pub struct CallGraphs {
 }
 
 impl Graph {
+    /// Returns whether no stack is recorded.
     pub fn is_none(self) -> bool {
         self == Graph::default()
     }
@@ -84,10 +87,12 @@ impl CallGraphs {
         CallGraphs { rows: rows.collect(), nameless: if selection.is_empty() { Graph::default() } else { of(&[]) } }
     }
 
+    /// Returns the stacks of the calls of a row, by its index in [`SYSCALLS`]; none if its calls are not shown.
     pub fn of_row(&self, row: u16) -> Graph {
         self.rows.get(usize::from(row)).copied().unwrap_or_default()
     }
 
+    /// Returns whether the kernel's call chain is recorded with any call.
     pub fn has_kernel_frames(&self) -> bool {
         self.rows.iter().chain([&self.nameless]).any(|graph| graph.kernel)
     }
@@ -103,6 +108,7 @@ impl CallGraphs {
         stacks
     }
 
+    /// Returns the stacks of a syscall's calls, whether they are recorded at the entry or at the exit.
     pub fn of(&self, syscall: &Syscall) -> Graph {
         lookup::index_by_name(syscall.name).map_or(self.nameless, |row| self.of_row(row))
     }

@@ -11,14 +11,18 @@ use crate::sys::perf::{self, Counts, StackFields};
 /// The events that read path names, which now exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathNameEvents {
+    /// The events, which are added to the plan in this order.
     pub events: Vec<PathNameEvent>,
+    /// The triggers to set in the tracefs instance; none unless names are read when calls return.
     pub triggers: Vec<Trigger>,
 }
 
 /// One of these events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathNameEvent {
+    /// The group and the name in tracefs.
     pub name: EventName,
+    /// The meaning of its records: only those of [`Role::PathName`] have path names.
     pub role: Role,
     /// The name that messages use for an event that is read from a tracefs instance; `None` for an event that is read
     /// by perf.

@@ -16,7 +16,9 @@ use std::sync::Arc;
 /// A probe that a PMU creates, and the format of its records.
 #[derive(Clone, Debug)]
 pub struct ByDevice {
+    /// The attributes with which perf_event_open(2) creates the probe.
     pub probe: Arc<perf::Probe>,
+    /// The format of the records, which no file of tracefs has.
     pub format: Format,
     /// The same probe in the kernel's grammar, for tracefs.
     pub line: Probe,

@@ -30,6 +30,8 @@ pub struct DynamicEvents {
 /// A line of `dynamic_events`: one dynamic event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventDefinition {
+    /// The group and the name in the line. If a user event has several formats, its name in tracefs differs
+    /// ([`super::inventory::definitions`]).
     pub name: EventName,
     /// The line as the kernel prints it.
     pub line: String,
@@ -57,6 +59,7 @@ pub enum WriteError {
 }
 
 impl DynamicEvents {
+    /// Returns the file of this tracefs. It need not exist.
     pub fn of(tracefs: &Tracefs) -> DynamicEvents {
         DynamicEvents { tracefs: tracefs.clone(), path: tracefs.root().join("dynamic_events") }
     }

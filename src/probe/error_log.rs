@@ -19,6 +19,7 @@ const COMMAND: &str = "  Command: ";
 /// The refusal of a line by the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Refused {
+    /// The errno of the write(2) that the kernel refused.
     pub errno: i32,
     /// The reason, as a sentence.
     pub what: String,

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 /// The counts of a probe since its creation, over all tasks of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hits {
+    /// Hits that the kernel processed; the misses are not among them.
     pub hits: u64,
     /// Hits that were not recorded; the kernel counts them for kprobes only.
     pub misses: Option<u64>,

@@ -19,7 +19,9 @@ pub struct DynamicEvent {
     pub name: EventName,
     /// The line in `dynamic_events`.
     pub line: String,
+    /// Who created the event, by its name and by the lists that rtrace keeps of its own events.
     pub creator: Creator,
+    /// How often the event was hit and missed; `None` if the kernel does not count its hits.
     pub hits: Option<Hits>,
     /// Which tracers have enabled a user event (`ftrace`, `perf`); `None` for other events, for which the kernel does
     /// not report this.

@@ -39,6 +39,7 @@ impl Owner {
         Some(Owner { pid: stat.tid, started: stat.start_ticks, namespace: namespace("self")? })
     }
 
+    /// Returns the PID that the process has in its own PID namespace.
     pub fn pid(&self) -> i32 {
         self.pid
     }

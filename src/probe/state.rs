@@ -7,7 +7,9 @@ use crate::kernel::tracefs::{EventName, TracePath, Tracefs};
 pub struct State {
     /// The instance's name; `None`: the top-level instance.
     pub instance: Option<String>,
+    /// Whether the instance records the event's hits.
     pub enabled: bool,
+    /// The text of the file `filter`; `None` if the event has no filter.
     pub filter: Option<String>,
     /// One entry per line of the file `trigger`.
     pub triggers: Vec<String>,

@@ -11,8 +11,11 @@ use tempfile::TempDir;
 /// A machine with the real files, and with the BTF and symbols that a test chooses.
 #[derive(Default)]
 pub struct Machine {
+    /// The bytes of the kernel's BTF; `None` if it has none. The modules never have any.
     pub types: Option<Vec<u8>>,
+    /// The text of /proc/kallsyms; `None` if there is no such file.
     pub kallsyms: Option<Vec<u8>>,
+    /// The build ID of the kernel; `None` if it has none.
     pub build_id: Option<BuildId>,
     /// Paths that are redirected: the first one is opened as the second one.
     pub instead: Vec<(PathBuf, PathBuf)>,
@@ -52,6 +55,7 @@ impl Surroundings for Machine {
 /// A compiled program in a temporary directory, which is removed on drop.
 pub struct Built {
     directory: TempDir,
+    /// The absolute path of the program, without symbolic links.
     pub path: PathBuf,
 }
 
@@ -91,6 +95,7 @@ impl Built {
         self.svmas_of(symbol)[0]
     }
 
+    /// Returns the addresses of all symbols with this name, as `nm` prints them; none if there is no such symbol.
     pub fn svmas_of(&self, symbol: &str) -> Vec<u64> {
         let output = Command::new("nm").arg(&self.path).output().expect("nm comes with the compiler");
         let text = String::from_utf8(output.stdout).expect("names in C");

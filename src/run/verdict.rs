@@ -19,6 +19,7 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// Returns a copy of these parts of a request.
     pub fn of(request: &Trace) -> Selection {
         Selection { what: request.what.clone(), show: request.show.clone() }
     }

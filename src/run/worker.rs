@@ -49,6 +49,7 @@ pub struct Worker {
 /// The result of a trace.
 #[derive(Debug)]
 pub struct Outcome {
+    /// What the trace has, what it lacks, and why.
     pub verdict: Verdict,
     /// The error of the output.
     pub failed: Option<anyhow::Error>,

@@ -13,8 +13,11 @@ const FRAME_BYTES_MAX: u64 = 64 << 20;
 /// The program counter and registers of the caller.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Caller {
+    /// The return address: the instruction after the call.
     pub avma: u64,
+    /// The stack pointer after the return, above the return address.
     pub stack_pointer: u64,
+    /// The caller's own frame pointer; 0 if the chain ends with the caller.
     pub frame_pointer: u64,
 }
 

@@ -9,11 +9,13 @@ pub struct FullRow {
     pub is_signal: bool,
     /// The DWARF number of the return address column.
     pub return_column: u16,
+    /// The rule of the CFA (canonical frame address): a register and an offset, or a DWARF expression.
     pub cfa: CfaRule<usize>,
     registers: Box<[(Register, RegisterRule<usize>)]>,
 }
 
 impl FullRow {
+    /// Returns a copy of a row of a table. `return_column` is the return address register of its CIE.
     pub fn of_row(row: &UnwindTableRow<usize>, return_column: Register, is_signal: bool) -> Self {
         let registers = row.registers().cloned().collect();
         Self { is_signal, return_column: return_column.0, cfa: row.cfa().clone(), registers }

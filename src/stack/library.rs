@@ -15,9 +15,11 @@ use std::sync::Arc;
 /// A file as one process has it mapped, with enough facts to find it even after it was renamed or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedFile {
+    /// A process that has the file mapped.
     pub pid: i32,
     /// The mapping's first address, and its end (exclusive).
     pub addresses: (u64, u64),
+    /// Device, inode and generation of the file; all zero for the vdso.
     pub file: FileId,
     /// The path in the process's mount namespace, or `[vdso]`.
     pub path: Arc<[u8]>,
@@ -28,6 +30,7 @@ pub struct MappedFile {
 pub struct Opened {
     /// `None` for the vdso, which is not mapped from a file.
     pub file: Option<(Identity, Origin)>,
+    /// The contents of the file, or the image of the vdso.
     pub bytes: Arc<dyn ReadAt + Sync>,
 }
 

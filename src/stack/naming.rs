@@ -65,6 +65,7 @@ struct NamedFunction {
 
 /// The names of frames whose images are in a run's library of files.
 pub struct LibraryNames<'a, F> {
+    /// The symbols of images, of the kernel and of just-in-time compilers.
     pub naming: &'a Naming<F>,
     /// `None` where no stacks are sampled.
     pub library: Option<&'a Library>,

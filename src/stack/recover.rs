@@ -25,7 +25,9 @@ const NESTED_MAX: u32 = 32;
 /// The registers of a frame, as far as unwinding has recovered them.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameState {
+    /// The stack pointer at the address where the function continues. It is always known: unwinding ends without it.
     pub stack_pointer: u64,
+    /// The frame pointer there; `None` if it could not be recovered, which ends unwinding only where a rule needs it.
     pub frame_pointer: Option<u64>,
     /// The canonical frame address. It is 0 until a row of a table has computed it, and for a frame without a row.
     pub cfa: u64,
@@ -47,7 +49,9 @@ pub enum Caller {
 
 /// Recovers the caller of one frame.
 pub struct Recover<'a, M> {
+    /// The registers of the sample, which are those of the first frame.
     pub registers: &'a Registers,
+    /// The mappings of the task's process.
     pub space: &'a AddressSpace,
     /// The frames from the sampled one to the one whose caller is wanted.
     pub frames: &'a [Frame],
@@ -56,6 +60,7 @@ pub struct Recover<'a, M> {
     /// The link register of the frame whose caller is wanted. It is `None` for a function that made a call, which
     /// overwrites the register.
     pub link_register: Option<u64>,
+    /// The memory in which gimli evaluates the instructions of a table, reused for all rows.
     pub context: &'a mut UnwindContext<usize>,
     /// Returns the word at an address.
     pub memory: &'a mut M,

@@ -27,6 +27,7 @@ pub struct Layout {
     pub word_bytes: u8,
     /// The number of the program counter in [`Registers`]. On x86 it is also the psABI's return address column.
     pub program_counter: u8,
+    /// The number of the stack pointer.
     pub stack_pointer: u8,
     /// The register that the ABI's chain of frames begins with: it points to the caller's frame pointer, and the return
     /// address is one word above that.

@@ -40,6 +40,8 @@ pub enum CfaBase {
 pub struct Slot(i16);
 
 impl Slot {
+    /// The register still has the caller's value. No slot on the stack has this distance from the CFA, because `at`
+    /// refuses it.
     pub const KEPT: Self = Self(i16::MIN);
 
     /// Returns the distance from the CFA in words, or `None` if the register still has the value.

@@ -10,9 +10,13 @@ use crate::stack::space::AddressSpace;
 /// The registers of the interrupted function.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Interrupted {
+    /// The program counter: the address of the instruction that the function continues with.
     pub avma: u64,
+    /// The stack pointer at the interruption.
     pub stack_pointer: u64,
+    /// The value of the frame pointer's register, which may be anything.
     pub frame_pointer: u64,
+    /// The link register, which may still have the return address; `None` on architectures without one.
     pub link_register: Option<u64>,
 }
 

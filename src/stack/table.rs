@@ -18,6 +18,7 @@ use crate::stack::index::Index;
 use crate::stack::registers::Layout;
 use crate::stack::rule::Rule;
 
+/// The bytes of a CFI section, which are read in place. They are little-endian, because other images are refused.
 pub type Reader<'a> = EndianSlice<'a, LittleEndian>;
 
 /// The greatest number of compiled rows of one function. The longest function of libLLVM 15 has 544.
@@ -51,6 +52,7 @@ pub struct CfiTable {
 /// The addresses of a file: their size, base and range.
 #[derive(Clone)]
 pub struct Addressing {
+    /// The properties of the architecture that the file is for.
     pub layout: &'static Layout,
     /// The size of an address: 8, or 4.
     pub address_bytes: u8,

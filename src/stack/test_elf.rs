@@ -9,6 +9,7 @@ use crate::stack::registers::Architecture;
 
 /// svma and file offset of the code.
 pub const CODE: u64 = 0x1_0000;
+/// The size of the code.
 pub const CODE_BYTES: u64 = 0x1_0000;
 /// svma and file offset of the CFI section.
 const TABLES: u64 = 0x1000;
@@ -17,9 +18,13 @@ const SORTED: u64 = 0x8000;
 
 /// A function: its svma, its size and its call frame instructions.
 pub struct Function {
+    /// The svma at which its FDE begins.
     pub start: u64,
+    /// The number of bytes that the FDE covers.
     pub bytes: u32,
+    /// Whether the CIE has the augmentation of a signal trampoline (`S`).
     pub is_signal: bool,
+    /// The call frame instructions, each with the offset in the code from which on it applies.
     pub instructions: Vec<(u32, CallFrameInstruction)>,
 }
 

@@ -10,7 +10,9 @@ use std::ptr::NonNull;
 /// A mapping that is unmapped when it is dropped. Its owner knows how the bytes may be accessed.
 #[derive(Debug)]
 pub(super) struct Mapping {
+    /// The first address, at the start of a page.
     pub start: NonNull<u8>,
+    /// The requested length in bytes. The kernel maps whole pages, so that more may be mapped.
     pub len: usize,
 }
 

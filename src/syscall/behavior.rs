@@ -12,6 +12,7 @@ use crate::event::Abi;
 /// The properties of one syscall.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Behavior {
+    /// The effect on the tracked state that the row declares, whatever the arguments are.
     pub special: Special,
     /// Bit i: argument i is a descriptor that the call uses, or the directory that a path starts from.
     pub fds: u8,
@@ -21,6 +22,7 @@ pub struct Behavior {
     pub pids: u8,
     /// Bit i: argument i is a path.
     pub paths: u8,
+    /// The kind of the return value, as far as it matters to descriptors and pids.
     pub returns: Returns,
     /// The row, if other arguments select a variant or determine whether an argument is used.
     pub row: Option<&'static Syscall>,
@@ -69,6 +71,8 @@ impl Behaviors {
         all
     }
 
+    /// Returns the properties of the syscall with this number (x32's without bit 30), before its arguments are known. A
+    /// number without a row, which may be negative, has no effect.
     #[inline]
     pub fn get(&self, abi: Abi, nr: i64) -> &Behavior {
         usize::try_from(nr).ok().and_then(|nr| self.by_number[abi as usize].get(nr)).unwrap_or(&self.plain)

@@ -44,6 +44,7 @@ struct RingGaps {
 pub struct GapMark {
     number: u32,
     ring: u32,
+    /// The CPU of the record, whose gaps `ring` counts.
     pub cpu: u32,
     inside: bool,
 }

@@ -3,6 +3,7 @@
 //!
 //! Records may come from a file: a field outside a record reads as zero or as absent, and never panics.
 
+use super::path_name::PathNameLayout;
 use super::requests::{CanceledLayout, CompletedLayout, SubmittedLayout};
 use crate::event::{Call, Piece, PieceState, PieceTime};
 use crate::kernel::format::{FieldPlace, Format, FormatField};
@@ -51,9 +52,11 @@ pub struct Field {
 /// `raw_syscalls:sys_enter` or `syscalls:sys_enter_X`.
 #[derive(Clone, Debug)]
 pub struct EnterLayout {
+    /// The number of the call, with bit 30 for a call of x32.
     pub nr: Field,
     /// The offset of the first argument; the others follow, 8 bytes each.
     pub args: u16,
+    /// The number of arguments in the record, at most six. Further registers read as 0.
     pub count: u8,
     /// The event belongs to one syscall. The exit event of one syscall has no records of exits without a syscall
     /// number.
@@ -67,7 +70,9 @@ pub struct EnterLayout {
 /// A copy of an argument's memory in an entry's record (`__data_loc char[] __ARG_val`).
 #[derive(Clone, Copy, Debug)]
 pub struct CopyLayout {
+    /// The index of the argument, from 0.
     pub arg: u8,
+    /// The offset of the word that has the copy's offset in the lower half and its length in the upper half.
     pub at: u16,
     /// A string, made printable by the kernel; otherwise raw bytes, whose length is the next argument.
     pub text: bool,
@@ -78,7 +83,9 @@ pub struct CopyLayout {
 /// `raw_syscalls:sys_exit` or `syscalls:sys_exit_X`.
 #[derive(Clone, Copy, Debug)]
 pub struct ExitLayout {
+    /// The number of the call; -1 if it is sigreturn(2), for which the kernel clears the number.
     pub nr: Field,
+    /// The return value: a negative errno if the call failed.
     pub ret: Field,
     /// The event covers all syscalls.
     pub covers_all: bool,
@@ -89,35 +96,50 @@ pub struct ExitLayout {
 /// `sched:sched_process_exec`.
 #[derive(Clone, Copy, Debug)]
 pub struct ExecLayout {
+    /// The path of the program, as the kernel resolved it from the argument.
     pub filename: Field,
+    /// The initial namespace's pid of the thread that called execve(2), before it got that of the leader.
     pub old_pid: Field,
 }
 
 /// `task:task_newtask`.
 #[derive(Clone, Copy, Debug)]
 pub struct NewTaskLayout {
+    /// The initial namespace's pid of the new task.
     pub pid: Field,
+    /// Its comm, which is that of its parent.
     pub comm: Field,
+    /// CLONE_*
     pub flags: Field,
 }
 
 /// `signal:signal_deliver`.
 #[derive(Clone, Copy, Debug)]
 pub struct DeliverLayout {
+    /// The number of the signal.
     pub sig: Field,
+    /// `si_errno` of its siginfo_t.
     pub errno: Field,
+    /// `si_code` of its siginfo_t.
     pub code: Field,
+    /// The address of the handler; SIG_DFL (0) or SIG_IGN (1) if there is none.
     pub handler: Field,
 }
 
 /// `signal:signal_generate`.
 #[derive(Clone, Copy, Debug)]
 pub struct GenerateLayout {
+    /// The number of the signal.
     pub sig: Field,
+    /// `si_errno` of its siginfo_t; 0 if the kernel sends the signal without one.
     pub errno: Field,
+    /// `si_code` of its siginfo_t, or the one that the kernel uses without it.
     pub code: Field,
+    /// Whether the signal is for the whole process; 0 if it is for one thread.
     pub group: Field,
+    /// The receiver's pid in the initial pid namespace.
     pub pid: Field,
+    /// What becomes of the signal: `TRACE_SIGNAL_*` (include/trace/events/signal.h in the kernel).
     pub result: Field,
 }
 
@@ -130,29 +152,8 @@ pub struct CgroupMoveLayout {
     pub id: Field,
     /// The moved task; if it is a thread group leader, all threads were moved.
     pub pid: Field,
+    /// The path of the cgroup the task was moved to, from the root of its hierarchy.
     pub path: Field,
-}
-
-/// A probe that records path names.
-#[derive(Clone, Copy, Debug)]
-pub struct PathNameLayout {
-    /// The name, a `__data_loc` field.
-    text: Field,
-    /// The name's user address; size 0 if the probe does not record it.
-    address: Field,
-    /// The return value of the probed function: a pointer or an error; size 0 if the probe does not record it.
-    result: Field,
-    /// The probe is a return probe.
-    pub at_exit: bool,
-}
-
-/// A path name that the kernel copied during a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathName<'a> {
-    pub bytes: &'a [u8],
-    pub address: Option<u64>,
-    /// Complete, truncated, or unreadable.
-    pub state: PieceState,
 }
 
 /// Returns the layouts of a session's events, by event index.
@@ -224,6 +225,11 @@ pub(super) fn field(format: &Format, name: &str) -> Field {
 }
 
 impl Field {
+    /// Returns the bytes that a `__data_loc` in this field refers to; `None` if the record does not contain them.
+    pub fn data(self, raw: &[u8]) -> Option<&[u8]> {
+        data_loc(raw, self.offset).filter(|_| self.exists())
+    }
+
     /// Returns whether the format has the field.
     pub fn exists(self) -> bool {
         self.size != 0
@@ -345,35 +351,6 @@ impl CopyLayout {
     }
 }
 
-/// The text that probes record for a string that could not be read (FAULT_STRING in kernel/trace/trace_probe_kernel.h).
-const UNREADABLE: &[u8] = b"(fault)";
-
-impl PathNameLayout {
-    fn new(format: &Format, at_exit: bool) -> PathNameLayout {
-        // `pathname` is the field's name by perf's convention (`perf probe 'vfs_getname=...'`).
-        let text = ["name", "pathname"].into_iter().find(|name| format.fields.iter().any(|f| f.name == *name && f.is_text()));
-        let at = |name| field(format, name);
-        PathNameLayout { text: at(text.unwrap_or_default()), address: at("address"), result: at("result"), at_exit }
-    }
-
-    /// Reads the name. Returns `None` for a name that could not be read or exceeds PATH_MAX; a return probe returns
-    /// such a name with the state `Fault` instead.
-    pub fn read<'a>(&self, raw: &'a [u8]) -> Option<PathName<'a>> {
-        let record = data_loc(raw, self.text.offset).filter(|_| self.text.size > 0)?;
-        let bytes = until_nul(record);
-        let address = (self.address.size > 0).then(|| self.address.unsigned(raw));
-        // Without a result field, a file that is really named `(fault)` is taken for an error.
-        let failed = match self.result.size {
-            0 => bytes == UNREADABLE || record.is_empty(),
-            _ => matches!(self.result.signed(raw), -4095..=0) || record.is_empty(),
-        };
-        match failed {
-            true => self.at_exit.then_some(PathName { bytes: b"", address, state: PieceState::Fault }),
-            false => Some(PathName { bytes, address, state: if bytes.len() < record.len() { PieceState::Ok } else { PieceState::Cut } }),
-        }
-    }
-}
-
 /// Decodes a copied string. An empty copy means that it could not be read (an empty string has its NUL). The kernel
 /// ends a truncated string with dots.
 fn text_piece(bytes: &[u8], limit: usize) -> (&[u8], u64, PieceState) {
@@ -403,7 +380,7 @@ fn data_loc(raw: &[u8], at: u16) -> Option<&[u8]> {
     raw.get(start..start + len)
 }
 
-fn until_nul(bytes: &[u8]) -> &[u8] {
+pub(super) fn until_nul(bytes: &[u8]) -> &[u8] {
     &bytes[..memchr::memchr(0, bytes).unwrap_or(bytes.len())]
 }
 

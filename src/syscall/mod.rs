@@ -5,5 +5,6 @@ pub mod gaps;
 pub mod layout;
 pub mod ledger;
 pub mod pairing;
+pub mod path_name;
 pub mod requests;
 pub mod special;

@@ -21,6 +21,7 @@ use smallvec::SmallVec;
 /// The state of a thread that its records are interpreted with.
 #[derive(Debug, Default)]
 pub struct ThreadState {
+    /// The call that the thread is in; `None` if it is in none, as far as the stream shows.
     pub open: Option<OpenCall>,
     /// The gap counters at its last record.
     pub mark: GapMark,
@@ -42,6 +43,7 @@ pub struct ThreadState {
     /// Whether the thread is in a pid namespace below that of the records, and whether its children will be; `None` if
     /// it is not known.
     pub nested: Option<bool>,
+    /// The same for the processes that it creates from now on: unshare(2) and setns(2) choose their namespace.
     pub children_nested: Option<bool>,
     /// A read of its /proc files was requested to find out the namespace.
     pub read_requested: bool,
@@ -53,10 +55,13 @@ pub struct ThreadState {
 /// A call that was entered and has not returned.
 #[derive(Debug)]
 pub struct OpenCall {
+    /// The call with what is known of it so far; its `exit` is set when it returns or is given up.
     pub call: Box<Call>,
     /// The number in the record (x32's with bit 30).
     pub raw_nr: i64,
+    /// The gap counters at the entry, or when the call was found in /proc, if it began before the trace.
     pub mark: GapMark,
+    /// The properties of the call with these arguments ([`Behavior::with`]).
     pub behavior: Behavior,
     /// The thread's descriptor table at entry.
     pub table: Option<FdTableId>,
@@ -84,10 +89,16 @@ pub enum ExitOutcome {
 /// An exit record.
 #[derive(Clone, Copy, Debug)]
 pub struct ExitRecord {
+    /// When the call returned.
     pub time: Time,
+    /// The gap counters at the exit.
     pub mark: GapMark,
+    /// The number in the record (x32's with bit 30), or that of the entry if the call executed a program. -1 if the
+    /// call is sigreturn(2), for which the kernel clears the number.
     pub raw_nr: i64,
+    /// The return value with the sign that the call's return has: a negative errno if the call failed.
     pub ret: i64,
+    /// The effect of the syscall with this number.
     pub special: Special,
     /// The event covers all syscalls, so its records include a new task's first return.
     pub covers_all: bool,

@@ -11,6 +11,7 @@ const PENDING_MAX: usize = 64;
 /// A signal that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentSignal {
+    /// The signal with its sender, as far as the record of its sending has them.
     pub signal: Signal,
     /// The receiving thread; `None` if the signal was sent to the process.
     pub thread: Option<i32>,

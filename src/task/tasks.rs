@@ -56,6 +56,7 @@ pub struct Task {
 }
 
 impl Slot {
+    /// Returns the slot as an index of parallel arrays.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize

@@ -3,6 +3,7 @@
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
+    /// The abbreviation that is printed (`ms`).
     pub name: &'static str,
     nanoseconds: u64,
 }

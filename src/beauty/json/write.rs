@@ -11,6 +11,7 @@ const TEXT_MAX: usize = 40;
 
 /// An object or array under construction. It writes the commas between the elements.
 pub struct Elements<'o> {
+    /// The buffer that the text is appended to. It keeps what it had before.
     pub out: &'o mut Vec<u8>,
     /// The byte before the next element: the opening bracket, or a comma.
     before: u8,
@@ -86,16 +87,19 @@ impl<'o> Elements<'o> {
         self.out.extend_from_slice(text);
     }
 
+    /// Writes a member that is a number, or a string with its digits if a reader might round it.
     #[inline(always)]
     pub fn uint(&mut self, name: &'static str, value: u64) {
         uint(self.member(name), value);
     }
 
+    /// Writes a member that is a signed number, or a string with its digits if a reader might round it.
     #[inline(always)]
     pub fn int(&mut self, name: &'static str, value: i64) {
         int(self.member(name), value);
     }
 
+    /// Writes a member that is a string with a hexadecimal number: `"0x1000"`.
     #[inline(always)]
     pub fn hex(&mut self, name: &'static str, value: u64) {
         let out = self.begin(name, b"\"0x");
@@ -111,6 +115,7 @@ impl<'o> Elements<'o> {
         out.push(b'"');
     }
 
+    /// Writes a member of arbitrary bytes: a string if they are UTF-8, otherwise an object as [`bytes()`] writes it.
     #[inline(always)]
     pub fn bytes(&mut self, name: &'static str, value: &[u8]) {
         bytes(self.member(name), value);
@@ -124,11 +129,13 @@ impl<'o> Elements<'o> {
         }
     }
 
+    /// Writes a member that is an object, whose members `fill` adds.
     #[inline(always)]
     pub fn object(&mut self, name: &'static str, fill: impl FnOnce(&mut Elements)) {
         object(self.member(name), fill);
     }
 
+    /// Writes a member that is an array, whose elements `fill` adds.
     #[inline(always)]
     pub fn array(&mut self, name: &'static str, fill: impl FnOnce(&mut Elements)) {
         array(self.member(name), fill);

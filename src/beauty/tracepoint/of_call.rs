@@ -19,8 +19,11 @@ use crate::kernel::print_fmt::{NamedNumber, NumberName};
 /// A field of a tracepoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field<'a> {
+    /// The name in the event's format file, or that of the argument for [`Part::OfCall`].
     pub name: &'a str,
+    /// The value of the field in the record, or the value in the call where more is known of it there.
     pub value: Value<'a>,
+    /// Whether the event has the field, and whether lines show it.
     pub part: Part,
     /// The value carries no information, so that lines may leave it out.
     pub is_default: bool,

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 #[serde(tag = "type", rename = "check_item")]
 pub struct Item {
     item: &'static str,
+    /// Whether the thing works.
     pub state: State,
     /// A sentence for people.
     finding: String,
@@ -50,14 +51,17 @@ impl Item {
         Item { state, item, finding: finding.into(), facts: Map::new(), advice: None, command: None }
     }
 
+    /// Returns an item that works. The finding is a sentence that says what was found.
     pub fn ok(item: &'static str, finding: impl Into<String>) -> Item {
         Item::new(State::Ok, item, finding)
     }
 
+    /// Returns an item that does not work. The finding is a sentence that says why.
     pub fn missing(item: &'static str, finding: impl Into<String>) -> Item {
         Item::new(State::Missing, item, finding)
     }
 
+    /// Returns an item that works with a limit. The finding is a sentence that names the limit.
     pub fn limited(item: &'static str, finding: impl Into<String>) -> Item {
         Item::new(State::Limited, item, finding)
     }

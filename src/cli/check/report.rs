@@ -13,6 +13,7 @@ use std::io;
 
 /// The report about this machine.
 pub struct Report {
+    /// The items in the order in which they are printed.
     pub items: Vec<Item>,
     /// Whether rtrace can trace commands that this user starts.
     works: bool,

@@ -11,6 +11,8 @@ pub struct TypedOption {
     pub name: String,
     /// Whether rtrace has this option.
     pub is_known: bool,
+    /// The value; `None` if the option takes none or the user typed none. Of an option that rtrace does not have, only
+    /// a value behind `=` is known.
     pub value: Option<String>,
     /// For an option without a value: the first word of the command if that follows directly, or digits in the same
     /// word (`200` of `-s200`).

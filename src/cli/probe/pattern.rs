@@ -19,6 +19,7 @@ impl Pattern {
         Pattern { group: group.to_owned(), event: event.to_owned() }
     }
 
+    /// Returns whether both parts of the pattern match the name.
     pub fn matches(&self, name: &EventName) -> bool {
         let matches = |pattern: &str, text: &str| glob::matches(pattern.as_bytes(), text.as_bytes());
         matches(&self.group, &name.subsystem) && matches(&self.event, &name.name)
@@ -29,10 +30,12 @@ impl Pattern {
         self.group != "*" && glob::is_pattern(&self.group) || glob::is_pattern(&self.event)
     }
 
+    /// Returns the pattern for the group; `*` if the user typed no group.
     pub fn group(&self) -> &str {
         &self.group
     }
 
+    /// Returns the pattern for the event's name in its group.
     pub fn event(&self) -> &str {
         &self.event
     }

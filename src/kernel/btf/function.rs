@@ -15,6 +15,7 @@ pub struct Parameter {
     pub type_name: String,
     /// The size of the value in bytes; 8 for pointers, and for types that are not numbers.
     pub bytes: u8,
+    /// Whether the value is a signed number; false for pointers, and for types that are not numbers.
     pub signed: bool,
 }
 

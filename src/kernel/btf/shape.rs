@@ -10,6 +10,7 @@ const NAMES_MAX: usize = 32;
 pub struct Shaped {
     /// The name of the outermost typedef.
     pub alias: Option<String>,
+    /// The shape of the type behind all typedefs and qualifiers.
     pub shape: Shape,
 }
 

@@ -74,10 +74,12 @@ pub struct Member<'a> {
 pub type Parameter<'a> = (&'a [u8], u32);
 
 impl<'a> Types<'a> {
+    /// Creates the types of the kernel alone.
     pub fn of_kernel(kernel: Btf<'a>) -> Types<'a> {
         Types { kernel, module: None }
     }
 
+    /// Creates the types of a module together with the kernel's, which the module's types refer to.
     pub fn of_module(kernel: Btf<'a>, module: Btf<'a>) -> Types<'a> {
         Types { kernel, module: Some(module) }
     }

@@ -36,6 +36,7 @@ pub fn container_of(part: &str) -> Option<Identifier> {
     is_container.then(|| Identifier::Id(id.to_owned()))
 }
 
+/// Returns whether a text has the form of a container's full ID: 64 hexadecimal digits in lower case.
 pub fn is_id(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }

@@ -20,7 +20,10 @@ const BUNDLES: &str = "/run/containerd/io.containerd.runtime.v2.task";
 /// A container that a runtime has recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedContainer {
+    /// The full ID: 64 hexadecimal digits.
     pub id: String,
+    /// The names that users know the container by; those of kubernetes also with that of the pod (`POD/NAME`). It may
+    /// be empty.
     pub names: Vec<String>,
 }
 

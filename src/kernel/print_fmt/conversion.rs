@@ -9,6 +9,8 @@ pub struct Conversion {
     pub argument: usize,
     /// Whether it follows the previous conversion without text between them.
     pub adjacent: bool,
+    /// What the conversion says about the argument; `None` if it says no more than the type (`%d`, `%s`), or is not
+    /// known.
     pub hint: Option<Hint>,
 }
 

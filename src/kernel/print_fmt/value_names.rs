@@ -7,6 +7,7 @@ use std::fmt;
 /// The expressions that the kernel prints names of a field's values with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueNames {
+    /// The name of the field whose values have these names.
     pub field: String,
     /// The expressions in their order. `true` joins an expression's text to the one before without a separator.
     parts: Vec<(Expr, bool)>,
@@ -15,8 +16,11 @@ pub struct ValueNames {
 /// A number as the kernel prints it: names, and the bits without a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedNumber {
+    /// The number as a whole, as an unsigned one.
     pub number: u64,
+    /// The names, in the order in which they are printed.
     pub names: Vec<NumberName>,
+    /// The bits of the number that no name stands for; 0 if the names describe all of it.
     pub rest: u64,
 }
 
@@ -25,6 +29,7 @@ pub struct NamedNumber {
 pub struct NumberName {
     /// The text between the previous name and this one: mostly `|`; empty before the first name.
     pub separator: String,
+    /// The name that stands for the number, or for some of its bits.
     pub name: String,
 }
 

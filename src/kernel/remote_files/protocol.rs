@@ -43,7 +43,9 @@ pub enum Operation {
 /// A message to the reader.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
+    /// The file, which the reader opens unless it has it open from an earlier request.
     pub file: FileRef,
+    /// What the reader shall do with the file.
     pub operation: Operation,
 }
 
@@ -64,11 +66,13 @@ pub enum Response {
 }
 
 impl FileRef {
+    /// Returns the reference by which the reader finds the file of a mapping.
     pub fn mapped(mapped: &Mapped<'_>) -> FileRef {
         let Mapped { pid, addresses, path, device, inode } = *mapped;
         FileRef::Mapped { pid, addresses, path: path.to_vec(), device, inode }
     }
 
+    /// Returns the path in the root of the process that [`FileRef::seen_by`] returns.
     pub fn path(&self) -> &Path {
         let (FileRef::Mapped { path, .. } | FileRef::Path { path, .. } | FileRef::Own { path, .. }) = self;
         Path::new(OsStr::from_bytes(path))

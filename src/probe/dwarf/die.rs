@@ -8,16 +8,22 @@ use std::rc::Rc;
 /// The position of an entry: its offset in `.debug_info` of the file or of the supplementary file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DieId {
+    /// Whether the entry is in the supplementary file, to which dwz moved common parts.
     pub in_shared: bool,
+    /// The offset from the beginning of the section, in bytes.
     pub offset: usize,
 }
 
 /// An entry and its unit.
 #[derive(Clone)]
 pub struct Die<'d> {
+    /// The debug information that contains the entry.
     pub debug: &'d Debug,
+    /// Whether the entry is in the supplementary file, to which dwz moved common parts.
     pub in_shared: bool,
+    /// The unit that contains the entry.
     pub unit: Rc<Unit>,
+    /// The entry's own tag and attributes.
     pub entry: RawDie,
 }
 
@@ -25,19 +31,24 @@ pub struct Die<'d> {
 const REFERENCES_MAX: usize = 8;
 
 impl<'d> Die<'d> {
+    /// Returns the kind of the entry (`DW_TAG_*`).
     pub fn tag(&self) -> DwTag {
         self.entry.tag()
     }
 
+    /// Returns the position of the entry, which identifies it in its debug information.
     pub fn id(&self) -> DieId {
         let start = self.unit.debug_info_offset().map_or(0, |offset| offset.0);
         DieId { in_shared: self.in_shared, offset: start + self.entry.offset().0 }
     }
 
+    /// Returns the value of an attribute; `None` if the entry itself does not have it.
     pub fn value(&self, at: DwAt) -> Option<Value> {
         self.entry.attr_value(at)
     }
 
+    /// Returns the value of an attribute that is an unsigned number or the index of a file; `None` if the entry itself
+    /// has no such value.
     pub fn number(&self, at: DwAt) -> Option<u64> {
         match self.value(at)? {
             Value::FileIndex(number) => Some(number),
@@ -45,6 +56,7 @@ impl<'d> Die<'d> {
         }
     }
 
+    /// Returns whether the entry itself has this flag, set to true.
     pub fn flag(&self, at: DwAt) -> bool {
         matches!(self.value(at), Some(Value::Flag(true)))
     }
@@ -65,6 +77,8 @@ impl<'d> Die<'d> {
         self.debug.die(self.reference(at)?)
     }
 
+    /// Returns the position of the entry that an attribute refers to; `None` if the entry itself does not have the
+    /// attribute, or if the reference is not an offset.
     pub fn reference(&self, at: DwAt) -> Option<DieId> {
         let start = self.unit.debug_info_offset().map_or(0, |offset| offset.0);
         Some(match self.value(at)? {
@@ -89,6 +103,7 @@ impl<'d> Die<'d> {
         all
     }
 
+    /// Returns the entries directly below this one. If the unit is damaged, the list ends there.
     pub fn children(&self) -> Vec<Die<'d>> {
         let mut found = Vec::new();
         let Ok(mut tree) = self.unit.entries_tree(Some(self.entry.offset())) else { return found };
@@ -105,6 +120,7 @@ impl<'d> Die<'d> {
         ranges(self.debug, &self.unit, &self.entry)
     }
 
+    /// Returns whether the entry's code contains an address.
     pub fn holds(&self, pc: u64) -> bool {
         self.ranges().iter().any(|range| (range.begin..range.end).contains(&pc))
     }

@@ -24,7 +24,9 @@ pub fn register(machine: Machine, number: Register) -> Option<String> {
 /// The CFA of a function: the caller's stack pointer after the return.
 #[derive(Clone, Debug)]
 pub struct Frame {
+    /// The register from whose value the CFA is counted.
     pub base: LocationBase,
+    /// The distance of the CFA from that value, in bytes.
     pub offset: i64,
 }
 

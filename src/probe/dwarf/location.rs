@@ -10,14 +10,19 @@ use gimli::{Dwarf, Expression, Operation, Reader as _};
 
 /// The context in which a location expression is evaluated.
 pub struct Evaluator<'a> {
+    /// The sections of the file that contains the variable's entry.
     pub dwarf: &'a Dwarf<Reader>,
+    /// The unit that contains the variable's entry.
     pub unit: &'a Unit,
+    /// The architecture of the file, which decides what DWARF's numbers of registers mean.
     pub machine: Machine,
     /// The function that contains the variable.
     pub function: Option<&'a Die<'a>>,
+    /// The probed address, as the file's headers and symbols state it.
     pub pc: u64,
     /// Whether `pc` is the function's entry, where the registers still have their values at the call.
     pub is_entry: bool,
+    /// The CFA at `pc`; `None` if it is not known.
     pub frame: Option<&'a Frame>,
     /// Returns the fetch argument that reads the file's static data at an address.
     pub data: &'a dyn Fn(u64) -> anyhow::Result<Fetch>,

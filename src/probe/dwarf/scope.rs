@@ -16,12 +16,16 @@ use std::ops::ControlFlow;
 
 /// An address in a function, with the variables in scope there.
 pub struct AddressScope<'d> {
+    /// The debug information of the file.
     pub debug: &'d Debug,
+    /// The function, with the blocks and inlined functions that contain the address.
     pub function: Function<'d>,
+    /// The address, as the file's headers and symbols state it.
     pub pc: u64,
     /// Whether the user named the function (and not a line or an offset): then only the function's own arguments and
     /// variables are in scope, not those of its blocks.
     pub is_function: bool,
+    /// The CFA at `pc`; `None` if it is not known.
     pub frame: Option<Frame>,
     /// Returns the fetch argument that reads the file's static data at an address, for a probe at `pc`.
     pub data: Box<dyn Fn(u64) -> anyhow::Result<Fetch> + 'd>,

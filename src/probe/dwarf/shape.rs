@@ -21,6 +21,7 @@ impl TypeId {
         TypeId { die: typed, dimension: 0 }
     }
 
+    /// Returns whether this is `void`, for which DWARF has no entry.
     pub fn is_nothing(self) -> bool {
         self.die.is_none()
     }

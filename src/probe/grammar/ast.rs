@@ -12,7 +12,9 @@ pub enum Line {
 /// `-:[GROUP/][EVENT]`; without an event it removes all events of the group. At least one of the two is present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
+    /// If `None`, the event is removed from all groups that have it.
     pub group: Option<String>,
+    /// If `None`, all events of the group are removed.
     pub event: Option<String>,
 }
 
@@ -24,6 +26,7 @@ pub struct Probe {
     pub group: Option<String>,
     /// If `None`, the kernel makes up a name. Synthetic and user events always have one.
     pub event: Option<String>,
+    /// The kind of the probe, with its place, or with its fields if it has no place.
     pub place: ProbePoint,
     /// The fetch arguments; empty for synthetic and user events, which have fields instead.
     pub args: Vec<Arg>,
@@ -103,13 +106,17 @@ pub struct SourceLine {
     /// The name of a file, the end of its path, or the name of a function. A text with a dot or a slash is a file. A
     /// source file of the kernel has no slash (`open.c`).
     pub of: String,
+    /// The number of the line: from 1 in a file, and from 0 in a function.
     pub line: u32,
 }
 
 /// `[NAME=]VALUE[:TYPE]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arg {
+    /// The name of the event's field. If `None`, rtrace derives one from the variable that is read, and the kernel
+    /// makes up all others.
     pub name: Option<String>,
+    /// What is read when the probe is hit.
     pub value: Fetch,
     /// If `None`, the kernel chooses the type: a machine word in hexadecimal, or the type from its BTF.
     pub kind: Option<Type>,
@@ -164,6 +171,7 @@ pub enum PathStep {
 /// The type of a fetch argument: how the value is stored and shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
+    /// The type of the value; of an array, the type of each element.
     pub base: BasicType,
     /// `[N]`: 1 to 64.
     pub array: Option<u32>,
@@ -226,6 +234,7 @@ impl BasicType {
 pub struct Field {
     /// The type as it is written: `u32`, `char[20]`, `__rel_loc char[]`, `struct name`.
     pub kind: String,
+    /// The name that the field has in the event's format.
     pub name: String,
     /// The size of a struct in bytes (user events only).
     pub size: Option<u32>,

@@ -10,6 +10,7 @@ use std::fmt;
 pub struct LineError {
     /// The number of the line, counted from 1.
     pub line: usize,
+    /// What is wrong, and where in the line.
     pub error: SyntaxError,
 }
 

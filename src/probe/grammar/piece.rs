@@ -17,10 +17,12 @@ impl<'a> Piece<'a> {
         Piece { line, start: 0, end: line.len() }
     }
 
+    /// Returns the text of the piece.
     pub fn text(self) -> &'a str {
         &self.line[self.start..self.end]
     }
 
+    /// Returns whether the piece has no characters. It still has a position in the line.
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
@@ -35,20 +37,24 @@ impl<'a> Piece<'a> {
         (self.part(0, at), self.part(at, self.end - self.start))
     }
 
+    /// Splits the piece at the first such character, which belongs to neither part; `None` if the piece has none.
     pub fn split_once(self, between: char) -> Option<(Piece<'a>, Piece<'a>)> {
         let at = self.text().find(between)?;
         Some((self.split_at(at).0, self.split_at(at + between.len_utf8()).1))
     }
 
+    /// Splits the piece at the last such character, which belongs to neither part; `None` if the piece has none.
     pub fn rsplit_once(self, between: char) -> Option<(Piece<'a>, Piece<'a>)> {
         let at = self.text().rfind(between)?;
         Some((self.split_at(at).0, self.split_at(at + between.len_utf8()).1))
     }
 
+    /// Returns the rest behind the prefix; `None` if the piece does not begin with it.
     pub fn strip_prefix(self, prefix: &str) -> Option<Piece<'a>> {
         self.text().starts_with(prefix).then(|| self.split_at(prefix.len()).1)
     }
 
+    /// Returns the part before the suffix; `None` if the piece does not end with it.
     pub fn strip_suffix(self, suffix: &str) -> Option<Piece<'a>> {
         self.text().ends_with(suffix).then(|| self.split_at(self.text().len() - suffix.len()).0)
     }
@@ -58,6 +64,7 @@ impl<'a> Piece<'a> {
         self.split_at(self.text().find(|c| !wanted(c)).unwrap_or(self.text().len()))
     }
 
+    /// Returns the piece without the blanks at its beginning and end.
     pub fn trim(self) -> Piece<'a> {
         let text = self.text();
         let from = text.len() - text.trim_start_matches(is_blank).len();

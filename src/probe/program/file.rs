@@ -13,6 +13,7 @@ use std::rc::Rc;
 pub struct ProgramFile {
     /// The absolute path, with symbolic links resolved.
     pub path: PathBuf,
+    /// The file at the path, which may have been stripped of its symbols.
     pub elf: ElfFile,
     /// The debug file, searched on demand.
     debug: Option<Option<DebugFile>>,

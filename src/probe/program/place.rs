@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 /// An address to probe.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeAddress {
+    /// The address, as the file's headers and symbols state it.
     pub svma: u64,
     /// Whether it is the entry of a function that the user named, and not a line or an offset.
     pub is_function: bool,

@@ -15,6 +15,7 @@ use anyhow::bail;
 pub struct Function {
     /// The name in the symbol table: mangled, without a version.
     pub name: String,
+    /// The address of the first instruction, as the symbol states it.
     pub svma: u64,
     /// The size in bytes; 0 if it is not known.
     pub size: u64,
@@ -102,7 +103,9 @@ pub fn find(file: &mut ProgramFile, wanted: &str, surroundings: &mut dyn Surroun
 
 /// The function that contains an address.
 pub struct ContainingFunction {
+    /// The name in the symbol table: mangled, without a version.
     pub name: String,
+    /// The address of the first instruction, as the symbol states it.
     pub svma: u64,
     /// Whether no other function has this name.
     pub is_alone: bool,

@@ -59,7 +59,9 @@ fn site_note(contents: &[u8], elf: &ElfFile, base: Option<u64>) -> Option<SiteNo
 /// A USDT tracepoint, for `rtrace list`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsdtTracepoint {
+    /// The name of the tracepoint's provider: the first part of `PROVIDER:NAME`.
     pub provider: String,
+    /// The name that the provider gave the tracepoint: the second part of `PROVIDER:NAME`.
     pub name: String,
     /// The number of its sites in the program.
     pub sites: usize,

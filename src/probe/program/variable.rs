@@ -36,6 +36,7 @@ struct ResolvedArguments {
 pub type Placing<'a> = &'a dyn Fn(u64, &mut ProgramFile, &mut dyn Surroundings) -> anyhow::Result<ProbePoint>;
 
 impl<'a> Arguments<'a> {
+    /// Returns the arguments of a probe, which [`Arguments::at_each`] resolves. `image` is what the probed file is.
     pub fn of(probe: &'a Probe, image: ImageKind) -> Arguments<'a> {
         Arguments { probe, image }
     }

@@ -31,6 +31,7 @@ pub enum LocationBase {
 }
 
 impl LocationBase {
+    /// Returns the base that is the value of a register. `name` is the kernel's name of it, without `%`.
     pub fn register(name: &str) -> LocationBase {
         LocationBase::Of { fetch: Fetch::Register(name.to_owned()), user: false }
     }

@@ -77,12 +77,14 @@ pub struct Member<Id> {
     pub offset: u64,
     /// The width in bits, if it is a bit field.
     pub width: Option<u8>,
+    /// The type of the member, by which its own members are found.
     pub of: Id,
 }
 
 /// A bit field within the bytes at a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
+    /// The number of bits that the field has.
     pub width: u8,
     /// The distance in bits from the least significant bit.
     pub offset: u8,

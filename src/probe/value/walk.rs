@@ -11,6 +11,7 @@ use anyhow::{anyhow, bail};
 pub struct PathValue<Id> {
     /// The expression in C.
     pub text: String,
+    /// The location of the value, or of the bytes that contain it.
     pub place: ValueLocation,
     /// The type of the value.
     pub of: Id,

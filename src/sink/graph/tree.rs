@@ -46,7 +46,9 @@ pub enum NodeKind {
 /// The position of a node in a drawing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeLayout<'a> {
+    /// The comm, frame or syscall, not escaped; empty for the root.
     pub name: &'a [u8],
+    /// Whether the name is that of a task, a frame or a syscall; without meaning for the root.
     pub kind: NodeKind,
     /// The number of the node's ancestors.
     pub depth: u32,
@@ -57,6 +59,7 @@ pub struct NodeLayout<'a> {
 }
 
 impl Tree {
+    /// The root, at which every path begins.
     pub const ROOT: NodeId = NodeId(0);
 
     pub fn new() -> Tree {

@@ -10,8 +10,11 @@ const BAR: u64 = 40;
 /// The number of calls with durations from `from` to below `to`, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
+    /// The lower bound in nanoseconds, which belongs to the bucket.
     pub from: u64,
+    /// The upper bound in nanoseconds, which does not belong to the bucket.
     pub to: u64,
+    /// The number of calls whose duration is between the bounds.
     pub calls: u64,
 }
 

@@ -19,8 +19,11 @@ pub struct Numbers {
 /// The counts of a group: all events including calls, page faults, and CPU time.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
+    /// The number of events: calls, page faults and tracepoints.
     pub events: u64,
+    /// The number of page faults that needed I/O.
     pub major_faults: u64,
+    /// The number of page faults without I/O.
     pub minor_faults: u64,
     /// The CPU time in nanoseconds from sched_stat_runtime; `None` if that was not requested.
     pub runtime: Option<u64>,
@@ -36,11 +39,15 @@ pub enum CallKey {
 /// The numbers of one group.
 #[derive(Debug, Default)]
 pub struct GroupNumbers {
+    /// The counts that are not of single syscalls.
     pub counts: Counts,
+    /// The numbers of the group's calls, by object and syscall.
     pub stats: FxHashMap<(ObjectId, CallKey), Stat>,
 }
 
 impl Numbers {
+    /// Adds one call, with its duration if that is known. With `errnos`, failures are also counted by errno. The
+    /// kernel's internal codes ([`errno::is_restart`]) do not count as failures.
     pub fn call(&mut self, group: u32, object: ObjectId, call: &Call, errnos: bool) {
         self.counts(group).events += 1;
         let stat = self.stat(group, object, call.abi, call.nr);
@@ -71,6 +78,7 @@ impl Numbers {
         }
     }
 
+    /// Returns the counts of a group, to be changed. A new group has counts of 0.
     pub fn counts(&mut self, group: u32) -> &mut Counts {
         let at = group as usize;
         if self.counts.len() <= at {
@@ -102,6 +110,7 @@ impl Numbers {
         }
     }
 
+    /// Returns the number of events of all groups together.
     pub fn events(&self) -> u64 {
         self.counts.iter().map(|counts| counts.events).sum()
     }
@@ -134,6 +143,7 @@ impl Counts {
 }
 
 impl CallKey {
+    /// Returns the name of the syscall or request, escaped for a table; `syscall_N` for a number without a known name.
     pub fn name(self) -> String {
         let mut name = Vec::new();
         match self {

@@ -49,6 +49,8 @@ impl Objects {
         self.kind.as_ref().map(SummaryObject::name)
     }
 
+    /// Returns the text of the objects' column: the object, or a sign if the call has none or an unknown one. The text
+    /// is empty if the summary is not by objects.
     pub fn name(&self, id: ObjectId) -> &str {
         match id {
             ObjectId::ANY => "",
@@ -80,6 +82,7 @@ impl Objects {
         }
     }
 
+    /// Returns the object of a call, and adds it if it is new; [`ObjectId::ANY`] if the summary is not by objects.
     pub fn of(&mut self, event: &Event, call: &Call, view: &View) -> ObjectId {
         let Some(kind) = self.kind.take() else { return ObjectId::ANY };
         let id = of_call::with(&kind, event, call, view, self.string_limit, |object| self.id(object));

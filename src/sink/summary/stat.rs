@@ -12,11 +12,13 @@ const DIGITS: u8 = 2;
 /// The counts and durations of a syscall.
 #[derive(Clone, Debug, Default)]
 pub struct Stat {
+    /// The number of calls, also of those without a known duration.
     pub calls: u64,
     /// The number of these calls that failed.
     pub errors: u64,
     /// The number of these calls that have a duration which is not known.
     pub untimed: u64,
+    /// The durations of the calls whose duration is known.
     pub times: Durations,
     /// The number of calls by errno, if requested.
     pub errnos: Vec<(i32, u64)>,
@@ -51,9 +53,13 @@ impl Stat {
 /// Durations of calls in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Durations {
+    /// The number of calls that have been added.
     pub count: u64,
+    /// The sum of all durations; [`u64::MAX`] if it is greater.
     pub total: u64,
+    /// The shortest duration; 0 if there is none.
     pub min: u64,
+    /// The longest duration; 0 if there is none.
     pub max: u64,
     /// The mean, updated with each value (Welford) so that no precision is lost by cancellation.
     mean: f64,
@@ -130,6 +136,7 @@ impl Durations {
         other.spread.each(&mut |nanoseconds, count| self.spread.add(nanoseconds, count));
     }
 
+    /// Returns the mean in nanoseconds, rounded down; 0 if there are no durations.
     pub fn average(&self) -> u64 {
         self.total.checked_div(self.count).unwrap_or(0)
     }

@@ -11,11 +11,15 @@ use std::fmt::Write;
 /// A row of a table.
 #[derive(Debug)]
 pub struct Row {
+    /// The syscall that the row counts.
     pub call: CallKey,
+    /// The syscall's name, escaped ([`CallKey::name`]).
     pub name: String,
     /// The object of `--by`. Perf's table has no column for it.
     pub object: ObjectId,
+    /// The object's text, escaped; empty if the summary is not by objects.
     pub object_name: String,
+    /// The counts and durations of the syscall's calls with this object.
     pub stat: Stat,
 }
 

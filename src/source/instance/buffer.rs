@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 /// The open buffer of one CPU.
 #[derive(Debug)]
 pub struct Buffer {
+    /// The N of its directory `per_cpu/cpuN` in the instance.
     pub cpu: u32,
     pages: OwnedFd,
     stats: TracePath,

@@ -35,10 +35,15 @@ const STAMP_MSB: u64 = 0xf8 << 56;
 
 /// `enum ring_buffer_type`.
 mod kind {
+    /// A record with its length in the next word, since it is longer than 28 words.
     pub const LONG: u32 = 0;
+    /// `RINGBUF_TYPE_DATA_TYPE_LEN_MAX`: kinds from 1 to this are records of that many words of 4 bytes.
     pub const SHORT_MAX: u32 = 28;
+    /// `RINGBUF_TYPE_PADDING`: the rest of the page is unused, or a record was discarded.
     pub const PADDING: u32 = 29;
+    /// `RINGBUF_TYPE_TIME_EXTEND`: an entry without a record, for a delta that needs more than 27 bits.
     pub const TIME_EXTEND: u32 = 30;
+    /// `RINGBUF_TYPE_TIME_STAMP`: an entry without a record, for an absolute time.
     pub const TIME_STAMP: u32 = 31;
 }
 
@@ -47,6 +52,7 @@ mod kind {
 pub struct Page<'a> {
     /// The time to which the first record's delta is added.
     pub time: Time,
+    /// The records that were overwritten before this page; `None` if there were none.
     pub missed: Option<Missed>,
     data: &'a [u8],
     size: usize,
@@ -101,6 +107,7 @@ impl<'a> Page<'a> {
 /// A record of a page, with its time and offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRecord<'a> {
+    /// The time of the record, computed from the page's time and all entries up to this one.
     pub time: Time,
     /// The offset of the record's header in the page, for [`record()`].
     pub offset: usize,

@@ -3,6 +3,7 @@
 
 use super::Layout;
 
+/// The layout of 64-bit programs: call instructions put the return address into x30.
 pub const LAYOUT: Layout = Layout {
     word_bytes: 8,
     program_counter: 32,

@@ -3,6 +3,7 @@
 
 use super::{Layout, NONE};
 
+/// The layout of 32-bit programs: call instructions push the return address, of 4 bytes.
 pub const LAYOUT: Layout = Layout {
     word_bytes: 4,
     program_counter: 8,

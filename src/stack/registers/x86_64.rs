@@ -3,6 +3,7 @@
 
 use super::{Layout, NONE};
 
+/// The layout of 64-bit and x32 programs: call instructions push the return address, of 8 bytes in both.
 pub const LAYOUT: Layout = Layout {
     word_bytes: 8,
     program_counter: 16,

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 /// A debug file and its path.
 pub struct DebugFile {
+    /// The debug file, which belongs to the searched file by its build-id or checksum.
     pub file: ElfFile,
+    /// The path at which it was found, from which the path of a file that dwz made is resolved.
     pub path: PathBuf,
     /// The process in whose mount namespace the path is; `None` for rtrace's own.
     seen_by: Option<i32>,

@@ -167,6 +167,7 @@ impl<'a> Line<'a> {
         (digits > 0 && !name.is_empty()).then_some(Line { start, code, line, name: begin..begin + name.len(), owner })
     }
 
+    /// Returns the name, not escaped and not demangled.
     pub fn name(&self) -> &'a [u8] {
         &self.line[self.name.clone()]
     }

@@ -14,11 +14,15 @@ use goblin::elf::{SectionHeader, Sym};
 pub struct DefinedSymbol<'a> {
     /// The name without a version; not escaped.
     pub name: &'a [u8],
+    /// The version, from `.gnu.version` or the name in `.symtab` (`name@VERSION`); `None` if the symbol has none.
     pub version: Option<Version<'a>>,
+    /// The address; of a thread-local variable, the offset in the file's thread-local segment (PT_TLS).
     pub svma: u64,
     /// In bytes; 0 if the symbol has none.
     pub size: u64,
+    /// Whether other files can refer to the symbol (`STB_*`). Bindings of unknown kinds count as weak.
     pub binding: Binding,
+    /// What the symbol refers to, by its type (`STT_*`) and its section.
     pub kind: SymbolKind,
     /// For a local symbol: the source file (STT_FILE) that precedes it.
     pub source: Option<&'a [u8]>,
@@ -28,6 +32,7 @@ pub struct DefinedSymbol<'a> {
 /// different times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version<'a> {
+    /// The version's name (`GLIBC_2.34`).
     pub name: &'a [u8],
     /// Whether the linker binds new programs to this version.
     pub is_default: bool,
@@ -46,6 +51,7 @@ pub enum SymbolKind {
 }
 
 impl SymbolKind {
+    /// Returns whether the symbol's address is one of code, including that of a resolver function.
     pub fn is_code(self) -> bool {
         matches!(self, SymbolKind::Function | SymbolKind::Ifunc | SymbolKind::Label)
     }

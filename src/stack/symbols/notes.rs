@@ -9,6 +9,7 @@ pub struct Note<'a> {
     pub name: &'a [u8],
     /// `n_type`, whose meaning depends on the owner.
     pub kind: u32,
+    /// The descriptor without its padding, in a format that depends on owner and kind.
     pub contents: &'a [u8],
 }
 

@@ -18,17 +18,23 @@ const MINIDEBUG_MAX: u64 = 256 << 20;
 
 /// A file, whether or not its symbols are in memory now.
 pub(super) struct Object {
+    /// The identity of the file that was read first. Further files with the same build-id and owner share the object.
     pub identity: Identity,
+    /// The mapping by which the file was found, and by which it is opened again.
     pub origin: Origin,
+    /// The build-id in the file's note; `None` if the file has none, so that nothing is downloaded for it.
     pub build_id: Option<BuildId>,
     /// The path of the debug file that debuginfod downloaded.
     pub downloaded: Option<PathBuf>,
+    /// Whether a debug file was requested from debuginfod, which happens at most once for each object.
     pub download: DownloadState,
     /// The number of the last use. The object that was least recently used is evicted first.
     pub last_use: u64,
     /// Whether it is no file (the vdso), so that evicted symbols could not be read again.
     pub is_permanent: bool,
+    /// The symbols; `None` after they were evicted, until the next lookup.
     pub symbols: Option<Symbols>,
+    /// The source lines; `None` before the first lookup of a line, and after they were evicted.
     pub lines: Option<CachedLines>,
 }
 
@@ -53,6 +59,7 @@ pub(super) struct Symbols {
 
 /// The name of the symbol at an address, demangled if possible.
 pub(super) struct SymbolName<'a> {
+    /// The name, not escaped.
     pub name: &'a [u8],
     /// In bytes from the symbol's start.
     pub offset: u64,
@@ -71,6 +78,7 @@ pub(super) struct CachedLines {
 
 /// The inlined frames at one address.
 pub(super) struct CachedFrames<'a> {
+    /// The functions at the address, the innermost first; empty if no DWARF covers the address.
     pub frames: &'a [InlinedFrame],
     /// The number of bytes that the lookup added to the cache.
     pub grown: usize,

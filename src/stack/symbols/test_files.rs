@@ -17,6 +17,7 @@ impl Directory {
         Directory(path)
     }
 
+    /// Returns the path of a file in the directory, whether or not there is such a file.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

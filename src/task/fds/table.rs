@@ -16,6 +16,7 @@ pub(super) struct FdTable {
     pub from: Time,
     /// The table's files cannot be determined for the rest of the trace.
     pub untracked: bool,
+    /// The descriptors of which something is known or awaited, by number.
     pub fds: FxHashMap<i32, FdState>,
     /// Incremented at each begin and end of a change.
     pub clock: u64,
@@ -49,8 +50,11 @@ pub(super) struct FdState {
 /// A change in progress: the thread, and the range of descriptors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FdChange {
+    /// The thread whose call makes the change.
     pub tid: i32,
+    /// The lowest descriptor that may change.
     pub first: i32,
+    /// The highest descriptor that may change; it belongs to the range.
     pub last: i32,
 }
 

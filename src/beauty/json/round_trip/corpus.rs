@@ -27,6 +27,7 @@ pub const HOSTILE: [&[u8]; 9] = [
 pub struct Random(pub u64);
 
 impl Random {
+    /// Returns the next number of the sequence, which has 64 random bits.
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -34,18 +35,22 @@ impl Random {
         self.0
     }
 
+    /// Returns a number from 0 to `count` - 1. The count must not be 0.
     pub fn below(&mut self, count: usize) -> usize {
         (self.next() >> 11) as usize % count
     }
 
+    /// Returns true in this percentage of the cases.
     pub fn is(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
+    /// Returns a copy of one of these values, each with the same probability. There must be at least one.
     pub fn one<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())].clone()
     }
 
+    /// Returns the value in half of the cases, and otherwise `None`.
     pub fn some<T>(&mut self, value: T) -> Option<T> {
         self.is(50).then_some(value)
     }
@@ -75,6 +80,8 @@ impl Random {
         ])
     }
 
+    /// Returns the contents of a piece of memory: a text of [`Random::bytes`], or at most 23 words of 8 or of 4 bytes
+    /// each.
     pub fn memory(&mut self) -> Vec<u8> {
         let words = self.below(24);
         match self.below(3) {
@@ -84,6 +91,8 @@ impl Random {
         }
     }
 
+    /// Returns one of the names in [`HOSTILE`], repeated at most 20 times, and with a NUL at its end in half of the
+    /// cases.
     pub fn bytes(&mut self) -> Vec<u8> {
         let mut bytes = self.one(&HOSTILE).to_vec();
         let repeated = self.one(&[1, 1, 1, 3, 20]);
@@ -92,6 +101,7 @@ impl Random {
         bytes
     }
 
+    /// Returns one of the names in [`HOSTILE`], as a comm or a path.
     pub fn name(&mut self) -> Arc<[u8]> {
         self.one(&HOSTILE).into()
     }

@@ -190,6 +190,7 @@ fn arguments(args: &'static [row::Arg]) -> Vec<Argument> {
     args.iter().map(argument).collect()
 }
 
+/// Returns the word for a direction: the kernel reads the memory of `in`, and writes the memory of `out`.
 pub fn flow(flow: Flow) -> &'static str {
     match flow {
         Flow::In => "in",
@@ -212,6 +213,7 @@ impl Kind {
         Kind { kind: kind.into(), table: None, struct_name: None, bits: None, signed: None }
     }
 
+    /// Returns the kind of an argument or of a number, with what it refers to: a table, a struct, or a size in bits.
     pub fn of(of: &ArgumentKind) -> Kind {
         match of {
             ArgumentKind::Table(table) => Kind { table: Some(table.name), ..Kind::named("table") },

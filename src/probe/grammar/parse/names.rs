@@ -19,6 +19,8 @@ pub enum EventClass {
     User,
 }
 
+/// Returns whether a text is an identifier of C, which the kernel requires of most names (is_good_name() in
+/// kernel/trace/trace.h).
 pub fn is_identifier(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
