@@ -202,7 +202,7 @@ fn calls_of_tasks_that_move_between_cgroups_are_accounted_for() {
 #[test]
 fn traces_that_end_during_calls_are_accounted_for() {
     let Some(machine) = Machine::shared() else { return };
-    let script = "$workload calls lseek 4 100000000 >/dev/null & calls=$!
+    let script = "$workload calls lseek 4 1000000000000 >/dev/null & calls=$!
         for i in $(seq 30); do $rtrace $engine -v -s -e lseek -m 4M -p $calls sleep .00$((i % 10)) 2>&1 >/dev/null || echo failed; done; kill $calls";
     let trace = crate::trace::shell_with_engine(&machine, script);
     let accounts: Vec<&str> = trace.text.lines().filter(|line| line.contains(" calls issued, ")).collect();
