@@ -216,16 +216,16 @@ pub struct Argument<'d, 'a> {
     index: usize,
 }
 
-impl<'a> Argument<'_, 'a> {
+impl<'d, 'a> Argument<'d, 'a> {
     /// Returns the signature that the argument belongs to, its index there, and the registers with its value. The last
     /// arguments of a request are those that every request has.
     #[inline]
-    fn place(&self) -> (Signature, usize, Option<&'a [u64; 6]>) {
-        const OF_REQUESTS: Signature = Signature { args: &OWN_ARGUMENTS, returns: Return::Int };
+    fn place(&self) -> (&'d Signature, usize, Option<&'a [u64; 6]>) {
+        static OF_REQUESTS: Signature = Signature { args: &OWN_ARGUMENTS, returns: Return::Int };
         let Decoded { call, signature, .. } = self.decoded;
         match self.index.checked_sub(signature.args.len()).zip(call.request.as_deref()) {
-            Some((index, registers)) => (OF_REQUESTS, index, Some(registers)),
-            None => (*signature, self.index, call.args.as_ref()),
+            Some((index, registers)) => (&OF_REQUESTS, index, Some(registers)),
+            None => (signature, self.index, call.args.as_ref()),
         }
     }
 

@@ -219,8 +219,10 @@ fn is_used(member: &StructMember, of: &'static [StructMember], memory: Memory) -
 /// there belongs to another pointer (glibc's clone3 passes one address for the pidfd and for the parent's copy of the
 /// tid).
 fn unwritten_address(member: &StructMember, of: &'static [StructMember], memory: Memory) -> Option<u64> {
-    let is_unwritten = member.flow == Flow::Out && member.used != Condition::Always && !is_used(member, of, memory);
-    number_of(member, memory).filter(|_| is_unwritten && !member.is_only_written())
+    if member.flow != Flow::Out || member.used == Condition::Always || member.is_only_written() || is_used(member, of, memory) {
+        return None;
+    }
+    number_of(member, memory)
 }
 
 /// Loads a member that is a number, without its sign.

@@ -84,8 +84,6 @@ struct OpenRequest {
     call: Option<Box<Call>>,
     /// The BPF programs write a record when the request completes.
     has_end: bool,
-    /// The number of records that the line of the request waits for.
-    waits: u32,
 }
 
 impl Requests {
@@ -179,7 +177,6 @@ impl Follower {
             shown_pending: false,
             call: None,
             has_end: false,
-            waits: 0,
         };
         if self.requests.open.len() < OPEN_MAX {
             if self.stream.pending_after.is_some() && self.requests.are_asked(open.opcode) {
@@ -187,7 +184,7 @@ impl Follower {
             }
             self.requests.insert(id, open);
         } else {
-            self.emit_request(&open, EntryState::Seen, context.cpu, (ExitState::Unseen, 0), events);
+            self.emit_request(&open, EntryState::Seen, context.cpu, (ExitState::Unseen, 0, 0), events);
         }
     }
 
@@ -249,7 +246,7 @@ impl Follower {
         match (self.is_certain(&open), of.request) {
             (true, None) if more => {
                 // The line is one more than there are submissions.
-                self.emit_request(&open, EntryState::Unseen, context.cpu, (exit, of.flags), events);
+                self.emit_request(&open, EntryState::Unseen, context.cpu, (exit, of.flags, 0), events);
                 open.shown_pending = false;
                 self.requests.insert(id, open);
             }
@@ -257,11 +254,11 @@ impl Follower {
                 if open.silent && of.result < 0 && self.requests.failed_silent.len() < OPEN_MAX {
                     self.requests.failed_silent.insert(id);
                 }
-                if let Some(call) = open.call.as_ref().filter(|_| open.has_end && of.request.is_some()) {
-                    self.requests.ending.insert(context.cpu, (self.outbox.next(), call.id.start));
-                    open.waits = 1;
+                let end = open.call.as_ref().filter(|_| open.has_end && of.request.is_some()).map(|call| call.id.start);
+                if let Some(start) = end {
+                    self.requests.ending.insert(context.cpu, (self.outbox.next(), start));
                 }
-                self.emit_request(&open, EntryState::Seen, context.cpu, (exit, of.flags), events);
+                self.emit_request(&open, EntryState::Seen, context.cpu, (exit, of.flags, end.is_some().into()), events);
             }
             (false, None) => {
                 self.emit_lone_completion(context, of, exit, events);
@@ -269,7 +266,7 @@ impl Follower {
             }
             (false, Some(_)) => {
                 self.ledger.untrusted_exits += u64::from(self.requests.are_asked(open.opcode));
-                self.emit_request(&open, EntryState::Seen, context.cpu, (ExitState::Unseen, 0), events);
+                self.emit_request(&open, EntryState::Seen, context.cpu, (ExitState::Unseen, 0, 0), events);
             }
         }
     }
@@ -328,7 +325,7 @@ impl Follower {
             (true, false) => otherwise,
             (false, _) => ExitState::Unseen,
         };
-        self.emit_request(open, EntryState::Seen, cpu, (exit, 0), events);
+        self.emit_request(open, EntryState::Seen, cpu, (exit, 0, 0), events);
     }
 
     /// Returns whether no record was lost since the submission.
@@ -350,8 +347,16 @@ impl Follower {
     }
 
     /// Counts and emits a request that has ended, or one of its completions, with the flags of the completion. `entry`
-    /// says whether the request itself is counted now, which it is once.
-    fn emit_request(&mut self, open: &OpenRequest, entry: EntryState, cpu: u32, (exit, flags): (ExitState, u32), events: &mut Vec<Event>) {
+    /// says whether the request itself is counted now, which it is once. `waits` is the number of records that its line
+    /// waits for.
+    fn emit_request(
+        &mut self,
+        open: &OpenRequest,
+        entry: EntryState,
+        cpu: u32,
+        (exit, flags, waits): (ExitState, u32, u32),
+        events: &mut Vec<Event>,
+    ) {
         if !self.requests.are_asked(open.opcode) {
             return;
         }
@@ -359,7 +364,7 @@ impl Follower {
         let mut call = call_of(&mut self.call_pool, open, self.stream.abi, flags);
         (call.exit, call.shown_pending) = (exit, open.shown_pending);
         let (task, comm) = (open.task, open.comm.clone());
-        self.outbox.push(Event { time: self.now, cpu, task, comm, kind: EventKind::Call(call) }, open.waits, events);
+        self.outbox.push(Event { time: self.now, cpu, task, comm, kind: EventKind::Call(call) }, waits, events);
     }
 }
 
