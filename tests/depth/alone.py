@@ -368,11 +368,8 @@ class Comparison:
         """Prints the figures, and returns whether nothing differs."""
         for name, count in self.totals.items():
             print(f"{name}: {count}")
-        for row, count in self.exceptions.matched.items():
-            print(f"may differ: {' '.join(row[:3])}: {count} ({row[3]})")
         unmatched = [row for row in self.exceptions.unmatched() if not row[3].startswith("sometimes")] if is_all else []
-        for row in unmatched:
-            print(f"nothing differs as this exception says, which must be removed: {' '.join(row)}")
+        self.exceptions.report(unmatched)
         for key, count in sorted(self.kinds.items(), key=lambda item: (item[0][0], -item[1])):
             print(f"{count:6} {key[0]:18} {key[1]} {key[2]}")
             for example in self.examples[key][:examples]:

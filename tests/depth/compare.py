@@ -130,6 +130,13 @@ class Exceptions:
     def unmatched(self):
         return [row for row in self.rows if row not in self.matched]
 
+    def report(self, unmatched):
+        """Prints the rows that matched, and those that should have."""
+        for row, count in self.matched.items():
+            print(f"may differ: {' '.join(row[:3])}: {count} ({row[3]})")
+        for row in unmatched:
+            print(f"nothing differs as this exception says, which must be removed: {' '.join(row)}")
+
 
 class Comparison:
     """The sums of all compared traces."""
@@ -212,11 +219,8 @@ class Comparison:
             print(f"{name}: {count}")
         for text, reason in self.unreadable[:20]:
             print(f"unreadable: {reason}: {text[:200]}")
-        for row, count in self.exceptions.matched.items():
-            print(f"may differ: {' '.join(row[:3])}: {count} ({row[3]})")
         unmatched = self.exceptions.unmatched() if is_all else []
-        for row in unmatched:
-            print(f"nothing differs as this exception says, which must be removed: {' '.join(row)}")
+        self.exceptions.report(unmatched)
         for (syscall, argument), count in self.notes.most_common():
             self.print_kind(count, ("unchecked", syscall, argument), examples)
         for key, count in sorted(self.kinds.items(), key=lambda item: (item[0][0], -item[1])):
