@@ -76,6 +76,9 @@ static __always_inline void begin(struct call *call, struct task_struct *current
 	call->ret = 0;
 	if (!settings.sums)
 		arguments(call->args, regs, which->abi);
+	/* sigreturn(2) has no arguments. What it restores is on the stack of the caller. */
+	if (plan_at(which->place)->flags & PLAN_SIGRETURN)
+		call->args[0] = regs->sp;
 	call->nr = which->nr;
 	call->tid = number_of_task(current);
 	call->pid = number_of_process(current);

@@ -35,9 +35,36 @@ enum { SOCKFS_MAGIC = 0x534f434b, ANON_INODE_FS_MAGIC = 0x09041934, PID_FS_MAGIC
 /* "[pidfd]" and its NUL. */
 #define WORD_PIDFD 0x005d64666469705bULL
 
-/* Returns the file that a task has open as `fd`, or 0. */
-static __always_inline u64 file_of(struct walk *walk, u64 task, s32 fd)
+/* Added to the address of a ring of io_uring, which then stands for the owner of a file. */
+#define RING 1
+/* The flags in an entry of a ring's table of files (io_uring/filetable.h). */
+#define ENTRY_FLAGS 7
+
+/* Returns the file that a ring has registered at an index, or 0. */
+__noinline u64 registered_file(u64 address, u32 index)
 {
+	struct io_ring_ctx *ring = (struct io_ring_ctx *)address;
+	struct io_ring_ctx___array *older = (struct io_ring_ctx___array *)address;
+	u64 entry = 0;
+
+	if (bpf_core_field_exists(struct io_file_table, data)) {
+		struct io_rsrc_node **nodes = BPF_CORE_READ(ring, file_table.data.nodes);
+		struct io_rsrc_node *node = 0;
+		if (index < BPF_CORE_READ(ring, file_table.data.nr) && !bpf_probe_read_kernel(&node, sizeof(node), nodes + index) && node)
+			entry = BPF_CORE_READ(node, file_ptr);
+	} else if (index < BPF_CORE_READ(older, nr_user_files)) {
+		struct io_fixed_file *files = BPF_CORE_READ(older, file_table.files);
+		bpf_probe_read_kernel(&entry, sizeof(entry), files + index);
+	}
+	return entry & ~(u64)ENTRY_FLAGS;
+}
+
+/* Returns the file that a task has open as `fd`, or that a ring (RING) has registered at this index; 0 if it has none. */
+static __always_inline u64 file_of(struct walk *walk, u64 owner, s32 fd)
+{
+	if (owner & RING)
+		return registered_file(owner & ~(u64)RING, fd);
+	u64 task = owner;
 	if (fd < 0)
 		return 0;
 	const void *files = MEMBER(task_struct, task, files);
@@ -215,8 +242,8 @@ __noinline int add_name(struct scratch *scratch, u64 key, u32 fd, u32 tag)
 	return 1;
 }
 
-/* Adds the file that a task has open as `fd` with its name, if there is one. */
-__noinline int add_named_file(struct scratch *scratch, u64 task, u32 fd, u32 tag)
+/* Adds the file that `owner` has as `fd` (see file_of) with its name, if there is one. */
+__noinline int add_named_file(struct scratch *scratch, u64 owner, u32 fd, u32 tag)
 {
 	if (!scratch)
 		return 0;
@@ -224,14 +251,14 @@ __noinline int add_named_file(struct scratch *scratch, u64 task, u32 fd, u32 tag
 	struct known_file *known = &scratch->files[fd % FILES_MAX];
 	u16 before = scratch->call.payload;
 	for (u32 i = 0; i < TRIES_MAX; i++) {
-		u64 file = file_of(walk, task, fd);
+		u64 file = file_of(walk, owner, fd);
 		if (!file)
 			return 0;
 		walk->file = file;
 		if (!add_name(scratch, key_of(scratch), fd, tag))
 			continue;
 		/* The name is right if the descriptor was not closed meanwhile. */
-		if (file_of(walk, task, fd) == file)
+		if (file_of(walk, owner, fd) == file)
 			return 0;
 		known->id = 0;
 		scratch->call.payload = before;
@@ -239,14 +266,14 @@ __noinline int add_named_file(struct scratch *scratch, u64 task, u32 fd, u32 tag
 	return 0;
 }
 
-/* Adds the file that a task has open as `fd`, if there is one; with its name if user space does not know that. */
-__noinline int add_file_of(struct scratch *scratch, u64 task, u32 fd, u32 tag)
+/* Adds the file that `owner` has as `fd` (see file_of), if there is one; with its name if user space does not know that. */
+__noinline int add_file_of(struct scratch *scratch, u64 owner, u32 fd, u32 tag)
 {
 	if (!scratch)
 		return 0;
 	struct walk *walk = &scratch->walk;
 	struct known_file *known = &scratch->files[fd % FILES_MAX];
-	u64 file = file_of(walk, task, fd);
+	u64 file = file_of(walk, owner, fd);
 	if (!file)
 		return 0;
 	walk->file = file;
@@ -254,7 +281,7 @@ __noinline int add_file_of(struct scratch *scratch, u64 task, u32 fd, u32 tag)
 	u64 id = known->id;
 	if (id && known->key == key && files_named - id < FRESH_MAX)
 		return describe_empty(scratch, fd, id, tag, PIECE_WHOLE);
-	return add_named_file(scratch, task, fd, tag);
+	return add_named_file(scratch, owner, fd, tag);
 }
 
 /* The same for the current task. */

@@ -181,6 +181,21 @@ __noinline int begin_request(struct scratch *scratch, u64 address)
 	return chosen_by(is_registered ? of->registered : of->place, call->args);
 }
 
+/* Adds the registered file that the request names in place of a descriptor. */
+__noinline int add_registered_file(struct scratch *scratch)
+{
+	if (!scratch)
+		return 0;
+	struct call *call = &scratch->call;
+	const volatile struct request_plan *of = ELEMENT(request_plans, call->nr & 0xff);
+	u64 ring = (u64)call->late << 32 | call->lost;
+
+	for (u32 i = 0; i < 6; i++)
+		if (of->fields[i] == SQE_FD)
+			add_file_of(scratch, ring | RING, call->args[i], TAG(ARG_FILE | i, WHEN_ENTRY));
+	return 0;
+}
+
 /*
  * Stores what the end of the request needs, if the request opens a file, or if memory is read at its end. (The index of
  * a registered file that it opens has no name.)
@@ -237,6 +252,8 @@ static __always_inline void submitted(void *ctx, struct io_kiocb *req)
 	int place = begin_request(scratch, address);
 	if (place < 0)
 		return;
+	if (scratch->call.nr & REQUEST_REGISTERED)
+		add_registered_file(scratch);
 	capture_at_entry(scratch, place);
 	emit_parts(ctx, scratch, WHEN_ENTRY);
 	store_end(scratch, address, place);

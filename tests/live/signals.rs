@@ -77,6 +77,17 @@ fn signals_are_shown_unless_no_signals_is_given() {
     assert_eq!(count(&["-e", "sched:sched_process_exec", "--signals"]), 1);
 }
 
+/// Records of tracepoints do not have the stack pointer, at which the mask is found.
+#[test]
+fn the_end_of_a_handler_shows_the_restored_mask() {
+    let Some(machine) = Machine::shared() else { return };
+    let command = ["env", "--block-signal=HUP,TERM", "sh", "-c", "trap : USR1; kill -USR1 $$"];
+    let trace = trace(&machine, &["-e", "rt_sigreturn,kill"], &command).succeeded();
+    let shown: Vec<_> = line::calls(&trace.lines()).into_iter().filter(|(_, call)| call.name == "rt_sigreturn").map(|(_, call)| call.args.clone()).collect();
+    let expected = if is_whole() { "frame: {.mask: [HUP, TERM]}" } else { "" };
+    assert_eq!(shown, [expected], "{}", trace.text);
+}
+
 #[test]
 fn signals_are_shown_for_tasks_with_selected_calls() {
     let Some(machine) = Machine::shared() else { return };

@@ -267,11 +267,12 @@ fn the_requests_of_fio_are_those_that_it_counts() {
     let file = machine.path("fio.dat");
     let job = ["fio", "--name=test", "--ioengine=io_uring", "--size=4M", "--bs=4k", "--rw=randrw", "--iodepth=16", "--number_ios=300"];
     let first = format!("fd: [0-9]+<{file}>, ");
+    let registered = format!("file_index: 0<{file}>, ");
     for (option, requests, args) in [
         ("--thread=1", ["read", "write"], &*first),
         ("--fixedbufs=1", ["read_fixed", "write_fixed"], &*first),
-        ("--registerfiles=1", ["read", "write"], "file_index: 0, "),
-        ("--sqthread_poll=1", ["read", "write"], "file_index: 0, "),
+        ("--registerfiles=1", ["read", "write"], &*registered),
+        ("--sqthread_poll=1", ["read", "write"], &*registered),
         ("--nonvectored=0", ["readv", "writev"], &*first),
     ] {
         let (name, counts) = (format!("--filename={file}"), machine.path("fio.json"));

@@ -268,7 +268,7 @@ impl Follower {
     /// Returns the call that an event's own record describes: its registers, and copies of strings from Linux 6.19 on.
     fn call_at_entry(&mut self, context: RecordContext, (abi, nr): (Abi, i64), layout: &EnterLayout, raw: &[u8]) -> Arc<Call> {
         let mut call = self.new_call(context, abi, nr);
-        call.args = Some(layout.args(raw));
+        call.args = Some(self.arguments_at_entry(layout, (abi, nr), raw));
         layout.copy_pieces(raw, &mut call);
         call.pids = PidTranslation::of(self.threads[context.slot.index()].nested != Some(false));
         Arc::new(*call)

@@ -32,13 +32,20 @@ pub(super) struct Lookups {
 }
 
 impl Follower {
+    /// Reads the arguments of a call from the record of its entry. Those that the syscall does not have are 0, and so is
+    /// that of sigreturn(2), which is the stack pointer: such a record does not have it.
+    #[inline]
+    pub(super) fn arguments_at_entry(&self, layout: &EnterLayout, (abi, nr): (Abi, i64), raw: &[u8]) -> [u64; 6] {
+        if self.behaviors.get(abi, nr).special == Special::SigReturn { [0; 6] } else { layout.args(raw) }
+    }
+
     /// Processes the entry of a call.
     #[inline]
     pub(super) fn enter(&mut self, context: RecordContext, layout: &EnterLayout, sample: &Sample<'_>, events: &mut Vec<Event>) {
         let raw = sample.raw;
         let raw_nr = layout.nr.signed(raw);
         let (abi, nr) = self.abi_and_number(context, raw_nr);
-        let args = layout.args(raw);
+        let args = self.arguments_at_entry(layout, (abi, nr), raw);
         let behavior = self.behaviors.get(abi, nr).with(&args);
         let mut call = self.new_call(context, abi, nr);
         call.args = Some(args);
