@@ -67,6 +67,8 @@ pub enum Style {
     Perf,
     /// One JSON object per line.
     Json,
+    /// The lines of strace.
+    Strace,
 }
 
 /// The maximum length of lines on a terminal. In files and pipes, lines are never shortened.

@@ -18,6 +18,7 @@ use super::macros::{self, Macro};
 use super::messages::{self, MessageRows};
 use super::numbers::{self, NumberRow};
 use super::overlay::{self, ArchRow};
+use super::forms::{self, FormRow};
 use super::requests::{self, Request, RequestRow};
 use super::resolve::{self, Overlays, Resolved, Sources, common_prefix};
 use super::structs::{self, StructRow};
@@ -58,6 +59,7 @@ const TARGETS: [Target; 4] = [Target::X86_64, Target::I386, Target::X32, Target:
 pub struct Rows {
     pub syscalls: Vec<SyscallRow>,
     pub requests: Vec<RequestRow>,
+    pub forms: Vec<FormRow>,
     pub tables: Vec<TableRow>,
     pub structs: Vec<StructRow>,
     pub messages: MessageRows,
@@ -90,6 +92,7 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     if faults.is_empty() {
         briefs = brief::briefs(&rows.structs, &layouts, &calls, &value, &mut faults);
         link::check_numbers(&rows.numbers, &calls, &mut faults);
+        forms::check(&rows.forms, &calls, &rows.structs, &tables, &mut faults);
         check_use(&rows, (&calls, &requests), &layouts, &messages, &sized, &mut faults);
     }
     if !faults.is_empty() {
@@ -103,6 +106,7 @@ pub fn generate(input: &Input) -> Result<Output, Vec<Fault>> {
     structs.sort_by(|a, b| a.row.name.cmp(&b.row.name));
     // Writing to a String does not fail.
     let mut rust = emit::emit((&calls, &requests), &tables, &structs, &rows.numbers).unwrap_or_default();
+    rust += &forms::emit(&rows.forms).unwrap_or_default();
     rust += &emit_messages::emit(&messages).unwrap_or_default();
     rust += &emit_commands::emit(&rows.tables, &tables, &macros).unwrap_or_default();
     let listed = coverage::Tables {
@@ -128,6 +132,7 @@ pub fn parse(files: &[(String, String)], faults: &mut Vec<Fault>) -> Rows {
             [.., "arch", "numbers.tbl"] => rows.numbers.extend(parse_rows(name, text, numbers::parse, faults)),
             [.., "arch", abi] => rows.overlays.arch.extend(parse_arch(name, text, abi, faults)),
             [.., "requests.tbl"] => rows.requests.extend(parse_rows(name, text, requests::parse, faults)),
+            [.., "strace.tbl"] => rows.forms.extend(forms::parse_file(name, text, faults)),
             [.., "newer.tbl"] => rows.overlays.newer.extend(parse_rows(name, text, overlay::parse_newer, faults)),
             [.., "kernel.tbl"] => rows.overlays.kernel.extend(parse_rows(name, text, overlay::parse_kernel, faults)),
             _ => faults.push(Location { file: name.as_str().into(), line: 1 }.fault("this file name is not known: see beauty/README.md")),

@@ -19,6 +19,7 @@ pub mod enums;
 pub mod expression;
 pub mod fault;
 pub mod field_type;
+pub mod forms;
 pub mod generate;
 pub mod glob;
 pub mod header;

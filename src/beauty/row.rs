@@ -5,6 +5,7 @@
 pub use super::attribute::*;
 pub use super::condition::{BitTest, Comparison, Condition};
 use super::errno::is_restart;
+pub use super::form::*;
 pub use super::shape::*;
 pub use super::special::Special;
 use crate::event::Abi;

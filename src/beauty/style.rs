@@ -2,6 +2,7 @@
 
 use super::json::Json;
 use super::perf::Perf;
+use super::strace::Strace;
 use crate::event::{Comm, Event, Verdict};
 use crate::session::Session;
 use crate::show::{self, Show};
@@ -51,6 +52,7 @@ pub trait Style {
 pub fn create(show: &Show, session: &Session, color: bool) -> Box<dyn Style> {
     match show.style {
         show::Style::Perf => Box::new(Perf::new(show, session, color)),
+        show::Style::Strace => Box::new(Strace::new(show)),
         show::Style::Json => Box::new(Json::new(show.string_limit, session)),
     }
 }

@@ -306,6 +306,9 @@ pub struct LinesArgs {
     /// Print the CPU of each line
     #[arg(long)]
     pub show_cpu: bool,
+    /// Choose the format of lines [default: perf]
+    #[arg(long, value_name = "STYLE", conflicts_with = "json")]
+    pub style: Option<StyleArg>,
     /// Write one JSON object per line, as rtrace-json(5) describes [default with -o FILE.jsonl]
     #[arg(long)]
     pub json: bool,
@@ -459,6 +462,15 @@ pub enum SummaryArg {
     Process,
     Total,
     Cgroup,
+}
+
+/// The words of `--style`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum StyleArg {
+    /// The lines of perf trace
+    Perf,
+    /// The lines of strace
+    Strace,
 }
 
 /// The words of `--time-format` and of `time_format` in configuration files.

@@ -159,7 +159,7 @@ impl Sink for StackSummary {
 
     fn end(&mut self, _: &TraceResult, view: &View) -> io::Result<()> {
         let text = match self.style {
-            Style::Perf => self.text(view),
+            Style::Perf | Style::Strace => self.text(view),
             Style::Json => self.objects(view)?,
         };
         Ok(self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &text)?)

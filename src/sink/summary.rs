@@ -183,7 +183,7 @@ impl Summary {
                 let tables = self.tables_of_trace(view.tasks);
                 self.print_objects(&tables, &Period { from: view.session.started, to: view.now, is_interval: false }, view)
             }
-            Style::Perf => {
+            Style::Perf | Style::Strace => {
                 let text = self.text(ledger, view.tasks);
                 self.waiting.extend_from_slice(text.as_bytes());
                 Ok(())

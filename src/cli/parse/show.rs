@@ -1,7 +1,7 @@
 //! Parses the options that say what is printed, where it is written, and by which means rtrace traces.
 
 use super::{Stop, Surroundings, wrong};
-use crate::cli::args::{Cli, ColorArg, EngineArg, StringsArg, SummaryArg, TimeArg};
+use crate::cli::args::{Cli, ColorArg, EngineArg, StringsArg, StyleArg, SummaryArg, TimeArg};
 use crate::cli::config::Config;
 use crate::request::{Color, Engine, Output, Rotation, Run, Sink, StringsBy};
 use crate::show::{Mode, Show, Style, SummaryBy, TimeFormat};
@@ -56,13 +56,18 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     let is_of_all = !is_named && (target.all_cpus || target.cpu.is_some() || cli.command.is_empty()) && summary_by == SummaryBy::OneTable;
     let lines = &cli.lines;
     let arg_names = config.show_arg_names.unwrap_or(true);
-    let style = if lines.json || is_json_file(cli) { Style::Json } else { Style::Perf };
+    let style = match lines.style {
+        Some(StyleArg::Strace) => Style::Strace,
+        Some(StyleArg::Perf) => Style::Perf,
+        None if lines.json || is_json_file(cli) => Style::Json,
+        None => Style::Perf,
+    };
     Ok(Show {
         style,
         mode,
         errno_summary: summary.errno_summary,
         summary_by,
-        max_summary: max_summary.or((is_of_all && style == Style::Perf).then_some(ROWS_OF_ALL)).filter(|rows| *rows > 0),
+        max_summary: max_summary.or((is_of_all && style != Style::Json).then_some(ROWS_OF_ALL)).filter(|rows| *rows > 0),
         summary_object: summary.by.clone(),
         histogram: summary.histogram,
         interval: summary.interval,
@@ -85,7 +90,7 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
         durations: config.show_duration.unwrap_or(true),
         timestamps: config.show_timestamp.unwrap_or(true),
         prefixes: config.show_prefix.unwrap_or(false),
-        alignment: config.args_alignment.unwrap_or(70),
+        alignment: config.args_alignment.unwrap_or(if style == Style::Strace { 40 } else { 70 }),
         width: lines.width.unwrap_or_default(),
         string_limit: lines.string_limit.or(config.string_limit).unwrap_or(32),
         struct_limit: lines.struct_limit.or(config.struct_limit).unwrap_or(4096),

@@ -1,0 +1,37 @@
+//! Looks up the rows of `beauty/strace.tbl`.
+
+use crate::beauty::row::{Part, Parts};
+use crate::beauty::tables::{CALL_FORMS, FLAG_ORDERS, STRUCT_FORMS};
+
+/// Returns the members of a struct in strace's order; `None` if it shows all of them in the order of memory.
+pub fn of_struct(name: &str) -> Option<&'static [Part]> {
+    parts(STRUCT_FORMS, name)
+}
+
+/// Returns the arguments of a syscall in strace's order; `None` if it shows all of them in that of the registers.
+pub fn of_call(name: &str) -> Option<&'static [Part]> {
+    parts(CALL_FORMS, name)
+}
+
+fn parts(all: &'static [Parts], name: &str) -> Option<&'static [Part]> {
+    all.binary_search_by_key(&name, |row| row.name).ok().map(|at| all[at].parts)
+}
+
+/// The word that stands for the values of bit fields.
+const FIELDS: &str = "*";
+
+fn order(table: &str) -> &'static [&'static str] {
+    FLAG_ORDERS.binary_search_by_key(&table, |row| row.0).ok().map_or(&[][..], |at| FLAG_ORDERS[at].1)
+}
+
+/// Returns the place of a flag in strace's order. Flags that no row names stand behind the others, in the order of
+/// their values.
+pub fn place_of_flag(table: &str, name: &str) -> usize {
+    let order = order(table);
+    1 + order.iter().position(|known| *known == name).unwrap_or(order.len())
+}
+
+/// Returns the place of the values of bit fields, which is the first unless a row says otherwise.
+pub fn place_of_field(table: &str) -> usize {
+    order(table).iter().position(|known| *known == FIELDS).map_or(0, |at| 1 + at)
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Compares the lines of rtrace in strace's style with those of strace about the same run, byte for byte.
+
+usage: compare.py [-n EXAMPLES] STRACE RTRACE [STRACE RTRACE]...
+
+Each pair is the output of `strace -f -o STRACE` and of `rtrace --style strace -o RTRACE`, which both watched one run.
+Only the tasks that strace traced are compared. The two halves of a call that was shown in flight are joined, because
+the tracers see the moments of several tasks in different orders; apart from that, a line is equal if its bytes are.
+Prints the counts of equal and different lines, and the most frequent differences by syscall.
+"""
+
+import difflib
+import re
+import sys
+from collections import Counter, defaultdict
+
+RESUMED = re.compile(r"<\.\.\. (\S+) resumed>(.*)", re.S)
+UNFINISHED = re.compile(r"(.*?) ?<unfinished \.\.\.>$", re.S)
+# What only a tracer that stops the program sees, or prints about itself.
+ARTEFACT = re.compile(r"strace: |--- stopped by |--- SIGSTOP \{si_signo=SIGSTOP, si_code=SI_USER, si_pid=\d+, si_uid=\d+\} ---$")
+
+
+def tasks(text):
+    """Returns the lines of each task, in order. A call in two halves stands where it ended."""
+    lines, open_calls = defaultdict(list), {}
+    for line in text.splitlines():
+        match = re.match(r"(\d+) +(.*)", line)
+        if not match or ARTEFACT.match(match[2]):
+            continue
+        task, rest = match.groups()
+        if begun := UNFINISHED.match(rest):
+            open_calls[task] = begun[1]
+        elif (resumed := RESUMED.match(rest)) and task in open_calls:
+            lines[task].append(padded(open_calls.pop(task) + resumed[2]))
+        else:
+            lines[task].append(rest)
+    for task, begun in open_calls.items():
+        lines[task].append(begun + " <unfinished ...>")
+    return lines
+
+
+def padded(line):
+    """Returns a joined line with the result in the column where it is in a line of one piece."""
+    call, separator, result = line.rpartition(") ")
+    return f"{call + ')':<34} {result.lstrip()}" if separator else line
+
+
+def name_of(line):
+    return re.match(r"\w*", line)[0] or line.split(" ")[0]
+
+
+def compare(strace, rtrace, differences, examples):
+    equal = total = 0
+    for task, wanted in strace.items():
+        found = rtrace.get(task, [])
+        wanted, found = [re.sub(r"\) += ", ") = ", line) for line in wanted], [re.sub(r"\) += ", ") = ", line) for line in found]
+        # Before it executes the program, the task runs strace's own code.
+        if wanted and wanted[0].startswith("execve("):
+            found = found[next((at for at, line in enumerate(found) if line == wanted[0]), 0) :]
+        # Calls are aligned by their names, so that a different line is compared with its twin.
+        pairs = difflib.SequenceMatcher(None, [name_of(line) for line in wanted], [name_of(line) for line in found], autojunk=False)
+        twins = {}
+        for tag, i1, i2, j1, j2 in pairs.get_opcodes():
+            if tag == "equal":
+                twins.update(zip(range(i1, i2), range(j1, j2)))
+        for at, line in enumerate(wanted):
+            total += 1
+            twin = found[twins[at]] if at in twins else None
+            if twin == line:
+                equal += 1
+                continue
+            name = name_of(line)
+            differences[name] += 1
+            examples[name].append((line, twin))
+        for at in set(range(len(found))) - set(twins.values()):
+            differences["only rtrace: " + name_of(found[at])] += 1
+            examples["only rtrace: " + name_of(found[at])].append((None, found[at]))
+    return equal, total
+
+
+def main(arguments):
+    shown = 2
+    if arguments[:1] == ["-n"]:
+        shown, arguments = int(arguments[1]), arguments[2:]
+    differences, examples = Counter(), defaultdict(list)
+    equal = total = 0
+    for strace, rtrace in zip(arguments[::2], arguments[1::2]):
+        with open(strace, errors="backslashreplace") as one, open(rtrace, errors="backslashreplace") as other:
+            counts = compare(tasks(one.read()), tasks(other.read()), differences, examples)
+        equal, total = equal + counts[0], total + counts[1]
+    print(f"lines: {total}\nequal: {equal}\nshare: {100 * equal / max(total, 1):.2f} %")
+    for name, count in differences.most_common():
+        print(f"{count:6} {name}")
+        seen = set()
+        for wanted, found in examples[name]:
+            key = re.sub(r"\d+", "", str((wanted, found)))
+            if key not in seen and len(seen) < shown:
+                seen.add(key)
+                print(f"       strace: {wanted}\n       rtrace: {found}")
+    return equal != total
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
