@@ -1,5 +1,7 @@
 //! The options for the presentation of events in lines and in summaries.
 
+pub mod strace;
+
 use std::ffi::OsString;
 
 /// Which events are printed, and how.
@@ -7,6 +9,8 @@ use std::ffi::OsString;
 pub struct Show {
     /// `--json`: the format of events.
     pub style: Style,
+    /// What lines of strace show besides, with [`Style::Strace`].
+    pub strace: strace::Lines,
     /// `-s`, `-S`: lines, a summary, or both.
     pub mode: Mode,
     /// `--errno-summary`: count each errno in the summary.

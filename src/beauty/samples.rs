@@ -209,6 +209,7 @@ pub fn comms(pid: i32) -> Option<Comm> {
 pub fn show() -> Show {
     Show {
         style: crate::show::Style::Perf,
+        strace: crate::show::strace::Lines::default(),
         paths: Vec::new(),
         mode: Mode::Lines,
         errno_summary: false,

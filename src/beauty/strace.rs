@@ -10,12 +10,14 @@
 
 mod change;
 mod forms;
+mod head;
 mod quote;
 mod value;
 
 use super::decode::{Argument, Context, Decoded, Values};
 use super::netlink::{Families, Joined};
-use super::row::{Form, Test};
+use self::head::Head;
+use super::row::{Flow, Form, Part, Test};
 use super::style::{Style, StyleContext};
 use super::value::{Failure, Returned, Value};
 use super::{lookup, signal};
@@ -23,71 +25,95 @@ use crate::event::{Call, Event, EventKind, ExitState, Loss, Signal, TaskEnd, Ver
 use crate::session::Session;
 use crate::show::Show;
 use crate::text::number;
+use smallvec::SmallVec;
 use std::io::Write;
+
+/// Which part of a call a line has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Half {
+    Both,
+    /// What is known when it begins (`<unfinished ...>`).
+    First,
+    /// What is known when it ends (`<... read resumed>`).
+    Second,
+}
 
 /// The strace style, which prints each event as a line.
 pub struct Strace {
     show: Show,
     values: value::Options,
+    head: Head,
     /// The numbers of generic netlink families that the calls up to now were told.
     families: Families,
 }
 
 impl Strace {
-    pub fn new(show: &Show) -> Strace {
-        let values = value::Options { whole: show.full, ..value::Options::default() };
-        Strace { show: show.clone(), values, families: Families::default() }
+    pub fn new(show: &Show, session: &Session) -> Strace {
+        let values = value::Options { whole: show.full, hex: show.strace.hex, files: show.strace.files };
+        Strace { show: show.clone(), values, head: Head::new(&show.strace, session), families: Families::default() }
     }
 
-    fn head(&self, out: &mut Vec<u8>, event: &Event) {
-        // Writing to a Vec does not fail.
-        _ = write!(out, "{:<5} ", event.task.tid);
-    }
-
-    fn call(&self, out: &mut Vec<u8>, event: &Event, call: &Call, decoded: &Decoded) {
+    fn call(&mut self, out: &mut Vec<u8>, event: &Event, call: &Call, decoded: &Decoded) {
         let line = out.len();
-        self.head(out, event);
+        let is_resumed = call.shown_pending && call.exit != ExitState::Pending;
+        self.head.write(out, event.task.tid, if is_resumed { event.time } else { call.id.start });
+        out.extend_from_slice(if is_resumed { b"<... " } else { b"" });
         lookup::write_name(out, decoded.row(), call.abi, call.nr);
-        out.push(b'(');
-        self.arguments(out, decoded);
+        out.extend_from_slice(if is_resumed { b" resumed>" } else { b"(" });
+        let half = match call.exit {
+            ExitState::Pending => Half::First,
+            _ if is_resumed => Half::Second,
+            _ => Half::Both,
+        };
+        self.arguments(out, decoded, half);
         if call.exit == ExitState::Pending {
             out.extend_from_slice(b" <unfinished ...>\n");
             return;
         }
         out.extend_from_slice(b") ");
         let column = out.len() - line;
-        number::blanks(out, self.show.alignment.saturating_sub(column));
+        number::blanks(out, self.show.strace.column.saturating_sub(column));
         out.extend_from_slice(b"= ");
         let returned = decoded.returned();
         self.outcome(out, &returned);
         if matches!(returned, Returned::Value(_)) {
             self.behind(out, decoded);
         }
+        if let Some(duration) = call.duration().filter(|_| self.show.strace.durations) {
+            // Writing to a Vec does not fail.
+            _ = write!(out, " <{}.{:06}>", duration / 1_000_000_000, duration / 1000 % 1_000_000);
+        }
         out.push(b'\n');
     }
 
-    fn arguments(&self, out: &mut Vec<u8>, decoded: &Decoded) {
-        let mut separator: &[u8] = b"";
-        let Some(parts) = decoded.row().and_then(|row| forms::of_call(row.name)) else {
-            for argument in decoded.args().filter(Argument::is_used) {
-                out.extend_from_slice(std::mem::replace(&mut separator, b", "));
-                self.argument(out, &argument.values());
-            }
-            return;
+    /// Writes the arguments that a half of a call shows: those up to the first one that the kernel writes, or the others.
+    fn arguments(&self, out: &mut Vec<u8>, decoded: &Decoded, half: Half) {
+        let parts = decoded.row().and_then(|row| forms::of_call(row.name));
+        let of_part = |part: &'static Part| {
+            let argument = decoded.args().find(|argument| argument.name() == part.name)?;
+            (argument.is_used() || part.test == Test::Unused).then_some((argument, Some(part)))
         };
-        for part in parts.iter().filter(|part| !part.is_behind) {
-            let Some(argument) = decoded.args().find(|argument| argument.name() == part.name) else { continue };
-            if !argument.is_used() && part.test != Test::Unused {
-                continue;
-            }
-            out.extend_from_slice(std::mem::replace(&mut separator, b", "));
-            label(out, part.label);
-            match (argument.values(), part.form) {
-                (Values::Entry(only) | Values::Exit(only), form) => value::write_as(out, &only, form, self.values),
-                (Values::Both(both), Form::Before) => value::write(out, &both[0], self.values),
-                (Values::Both(both), Form::After) => value::write(out, &both[1], self.values),
-                (Values::Both(both), _) => change::write(out, &both[0], &both[1], self.values),
-            }
+        let arguments: SmallVec<[(Argument, Option<&Part>); 6]> = match parts {
+            None => decoded.args().filter(Argument::is_used).map(|argument| (argument, None)).collect(),
+            Some(parts) => parts.iter().filter(|part| !part.is_behind).filter_map(of_part).collect(),
+        };
+        let is_written = |(argument, part): &(Argument, Option<&Part>)| {
+            let is_output = argument.row().is_some_and(|row| row.flow != Flow::In);
+            is_output && part.is_none_or(|part| part.form != Form::Before)
+        };
+        let first_written = arguments.iter().position(is_written).unwrap_or(arguments.len());
+        let shown = match half {
+            Half::Both => 0..arguments.len(),
+            Half::First => 0..first_written,
+            Half::Second => first_written..arguments.len(),
+        };
+        for (at, (argument, part)) in arguments[shown.clone()].iter().enumerate() {
+            out.extend_from_slice(if at > 0 { b", " } else { b"" });
+            label(out, part.map_or("", |part| part.label));
+            self.argument(out, &argument.values(), part.map_or(Form::Plain, |part| part.form));
+        }
+        if half == Half::First && !shown.is_empty() && shown.end < arguments.len() {
+            out.extend_from_slice(b", ");
         }
     }
 
@@ -109,10 +135,12 @@ impl Strace {
         out.extend_from_slice(if separator == b", " { b")" } else { b"" });
     }
 
-    fn argument(&self, out: &mut Vec<u8>, values: &Values) {
-        match values {
-            Values::Entry(only) | Values::Exit(only) => value::write(out, only, self.values),
-            Values::Both(both) => change::write(out, &both[0], &both[1], self.values),
+    fn argument(&self, out: &mut Vec<u8>, values: &Values, form: Form) {
+        match (values, form) {
+            (Values::Entry(only) | Values::Exit(only), form) => value::write_as(out, only, form, self.values),
+            (Values::Both(both), Form::Before) => value::write(out, &both[0], self.values),
+            (Values::Both(both), Form::After) => value::write(out, &both[1], self.values),
+            (Values::Both(both), _) => change::write(out, &both[0], &both[1], self.values),
         }
     }
 
@@ -133,8 +161,8 @@ impl Strace {
         }
     }
 
-    fn signal(&self, out: &mut Vec<u8>, event: &Event, of: &Signal) {
-        self.head(out, event);
+    fn signal(&mut self, out: &mut Vec<u8>, event: &Event, of: &Signal) {
+        self.head.write(out, event.task.tid, event.time);
         out.extend_from_slice(b"--- ");
         value::write_signal(out, of.number);
         out.extend_from_slice(b" {si_signo=");
@@ -172,8 +200,8 @@ impl Strace {
         out.extend_from_slice(b"} ---\n");
     }
 
-    fn task_end(&self, out: &mut Vec<u8>, event: &Event, end: TaskEnd) {
-        self.head(out, event);
+    fn task_end(&mut self, out: &mut Vec<u8>, event: &Event, end: TaskEnd) {
+        self.head.write(out, event.task.tid, event.time);
         match end {
             // Writing to a Vec does not fail.
             TaskEnd::Exited(status) => _ = write!(out, "+++ exited with {status} +++"),
@@ -229,11 +257,22 @@ impl Style for Strace {
             // A tracer that stops tasks never sees this one.
             EventKind::Signal(signal) if signal.number == libc::SIGKILL => {}
             EventKind::Signal(signal) => self.signal(out, event, signal),
-            EventKind::Exit(end) => self.task_end(out, event, *end),
+            EventKind::Exit(end) => {
+                if self.show.strace.ends {
+                    self.task_end(out, event, *end);
+                }
+                self.head.ended(event.task.tid);
+            }
+            EventKind::Fork { child, .. } => {
+                self.head.begun(child.tid);
+                if self.show.strace.attached {
+                    // Writing to a Vec does not fail.
+                    _ = writeln!(out, "strace: Process {} attached", child.tid);
+                }
+            }
             EventKind::Lost(loss) => self.lost(out, *loss),
             EventKind::Tracepoint { .. }
             | EventKind::Fault(_)
-            | EventKind::Fork { .. }
             | EventKind::Exec { .. }
             | EventKind::Aggregate(_)
             | EventKind::Notice(_) => {}

@@ -52,7 +52,7 @@ pub trait Style {
 pub fn create(show: &Show, session: &Session, color: bool) -> Box<dyn Style> {
     match show.style {
         show::Style::Perf => Box::new(Perf::new(show, session, color)),
-        show::Style::Strace => Box::new(Strace::new(show)),
+        show::Style::Strace => Box::new(Strace::new(show, session)),
         show::Style::Json => Box::new(Json::new(show.string_limit, session)),
     }
 }

@@ -17,6 +17,7 @@ pub mod probe;
 pub mod setup;
 pub mod short_help;
 pub mod stdout;
+mod strace;
 pub mod words;
 
 pub use crate::sys::exit_code::ExitCode;

@@ -13,6 +13,7 @@ use super::args::{self, Cli, Sub};
 use super::config::Config;
 use super::habits;
 use super::short_help::SHORT_HELP;
+use super::strace;
 use super::words;
 use crate::request::{AnswerFormat, Listing, Request, Setup, Trace};
 use crate::text::near;
@@ -29,6 +30,8 @@ pub enum Stop {
     Text(String),
     /// The command line is wrong. This message belongs on stderr, after `rtrace: `.
     Wrong(String),
+    /// A command line of strace is wrong. This message belongs on stderr, after `strace: `.
+    WrongForStrace(String),
 }
 
 /// The environment variables and files that the request depends on, beside argv.
@@ -46,8 +49,12 @@ pub struct Surroundings<'a> {
 /// # Errors
 /// Help or the version was asked for, or something is wrong with the command line, RTRACE_OPTS or a configuration file.
 pub fn request(argv: &[OsString], around: &Surroundings) -> Result<Request, Stop> {
-    refuse_strace(argv)?;
     let typed = argv.get(1..).unwrap_or_default();
+    match typed.split_first() {
+        _ if argv.first().is_some_and(strace::is_name) => return request_of_strace(typed, around),
+        Some((first, words)) if first == "strace" => return request_of_strace(words, around),
+        _ => {}
+    }
     if let Some(answer) = habits::answer(typed) {
         return Err(wrong(answer));
     }
@@ -131,15 +138,17 @@ fn unknown_option(option: &str) -> Stop {
     wrong(format!("there is no option {option}{} (`rtrace --help` shows all)", near::hint(&near)))
 }
 
-/// Refuses to run under the name strace: several options of strace mean something else in rtrace.
-fn refuse_strace(argv: &[OsString]) -> Result<(), Stop> {
-    let called = argv.first().map(Path::new).and_then(Path::file_name);
-    match called {
-        Some(name) if name == "strace" => {
-            Err(wrong("called by the name strace, but this version does not understand strace's command line; call it rtrace"))
-        }
-        _ => Ok(()),
-    }
+/// Returns what a command line of strace asks for.
+fn request_of_strace(words: &[OsString], around: &Surroundings) -> Result<Request, Stop> {
+    let translated = strace::translate(words).map_err(|refused| match refused {
+        strace::Refused::Text(text) => Stop::Text(text),
+        strace::Refused::Wrong(text) => Stop::WrongForStrace(text),
+    })?;
+    let matches = matches(&translated.words)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(wrong_usage)?;
+    let mut trace = trace(cli, &matches, &Config::default(), around)?;
+    trace.show.strace = translated.lines;
+    Ok(Request::Trace(Box::new(trace)))
 }
 
 /// Refuses options before a subcommand. They are options for tracing, so the user probably means a program of that

@@ -32,6 +32,10 @@ pub fn parse(argv: impl IntoIterator<Item = OsString>, around: &Surroundings) ->
             });
             Parsed::Answered(code)
         }
+        Err(Stop::WrongForStrace(text)) => {
+            say!("strace: {text}");
+            Parsed::Answered(ExitCode::WrongForStrace)
+        }
         Err(Stop::Wrong(text)) => {
             say!("rtrace: {}", without_error_numbers(&text));
             Parsed::Answered(ExitCode::Failed)

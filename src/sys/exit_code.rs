@@ -13,6 +13,8 @@ pub enum ExitCode {
     Lost,
     /// rtrace itself failed. The reason is on stderr.
     Failed,
+    /// A command line of strace is wrong, for which strace exits with 1.
+    WrongForStrace,
     /// The command was found but could not be executed.
     CannotRun,
     /// The command was not found.
@@ -32,6 +34,7 @@ impl ExitCode {
             ExitCode::Success => 0,
             ExitCode::CommandExited(status) => status,
             ExitCode::CommandKilled(signal) => 128u8.saturating_add(signal),
+            ExitCode::WrongForStrace => 1,
             ExitCode::Lost => 124,
             ExitCode::Failed => 125,
             ExitCode::CannotRun => 126,

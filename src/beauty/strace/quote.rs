@@ -1,16 +1,6 @@
 //! Strings in strace's quotes: octal escapes of C, and hexadecimal ones with `-x` and `-xx`.
 
-/// Which strings are written in hexadecimal (`-x`, `-xx`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InHex {
-    /// None: bytes that are not printable have octal escapes.
-    #[default]
-    Never,
-    /// Those with a byte that is not printable ASCII.
-    NotAscii,
-    /// All.
-    Always,
-}
+use crate::show::strace::InHex;
 
 /// Appends text in double quotes.
 pub fn quoted(out: &mut Vec<u8>, bytes: &[u8], hex: InHex) {

@@ -4,7 +4,7 @@ use super::{Stop, Surroundings, wrong};
 use crate::cli::args::{Cli, ColorArg, EngineArg, StringsArg, StyleArg, SummaryArg, TimeArg};
 use crate::cli::config::Config;
 use crate::request::{Color, Engine, Output, Rotation, Run, Sink, StringsBy};
-use crate::show::{Mode, Show, Style, SummaryBy, TimeFormat};
+use crate::show::{Mode, strace, Show, Style, SummaryBy, TimeFormat};
 use crate::text::quantity;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -64,6 +64,7 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     };
     Ok(Show {
         style,
+        strace: strace::Lines::default(),
         mode,
         errno_summary: summary.errno_summary,
         summary_by,
@@ -90,7 +91,7 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
         durations: config.show_duration.unwrap_or(true),
         timestamps: config.show_timestamp.unwrap_or(true),
         prefixes: config.show_prefix.unwrap_or(false),
-        alignment: config.args_alignment.unwrap_or(if style == Style::Strace { 40 } else { 70 }),
+        alignment: config.args_alignment.unwrap_or(70),
         width: lines.width.unwrap_or_default(),
         string_limit: lines.string_limit.or(config.string_limit).unwrap_or(32),
         struct_limit: lines.struct_limit.or(config.struct_limit).unwrap_or(4096),
