@@ -75,6 +75,7 @@ mod socket_messages;
 #[cfg(feature = "bpf")]
 mod sockopts;
 mod spans;
+mod strace;
 mod stacks;
 #[cfg(feature = "bpf")]
 mod structs;

@@ -382,10 +382,14 @@ fn help_and_version_are_no_errors() {
 }
 
 #[test]
-fn the_program_name_strace_is_refused() {
-    let argv: Vec<OsString> = ["/usr/local/bin/strace", "-f", "ls"].map(OsString::from).to_vec();
-    let Err(Stop::Wrong(text)) = World::default().parse_called(&argv) else { panic!("accepted") };
-    assert!(text.starts_with("called by the name strace"));
+fn the_name_strace_takes_the_command_line_of_strace() {
+    for argv in [&["/usr/local/bin/strace", "-f", "-s", "7", "-T", "ls"][..], &["rtrace", "strace", "-f", "-s7", "-T", "ls"]] {
+        let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
+        let Ok(Request::Trace(trace)) = World::default().parse_called(&argv) else { panic!("refused") };
+        assert_eq!((trace.show.style, trace.show.string_limit, trace.show.strace.durations), (Style::Strace, 7, true));
+    }
+    let argv: Vec<OsString> = ["strace", "-e", "bogus", "ls"].map(OsString::from).to_vec();
+    assert_eq!(World::default().parse_called(&argv), Err(Stop::WrongForStrace("invalid system call 'bogus'".to_owned())));
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! The command line of strace and the lines of its style, as a user types and reads them. `tests/strace/run` compares
+//! the lines with those of strace itself.
+
+use crate::machine::{self, Machine};
+use crate::trace::{Trace, plain, shell};
+use regex::Regex;
+
+/// Runs `rtrace strace` with these words.
+fn strace(machine: &Machine, words: &[&str]) -> Trace {
+    let engine: Vec<&str> = machine::engine_asked_for().iter().flat_map(|engine| ["--engine", engine]).collect();
+    plain(machine, &[&["strace"], &engine[..], words].concat())
+}
+
+/// Returns the lines on stderr that match no pattern, and the patterns that match no line.
+fn unmatched<'t>(trace: &'t Trace, patterns: &[&'t str]) -> Vec<&'t str> {
+    let all: Vec<Regex> = patterns.iter().map(|pattern| Regex::new(&format!("^{pattern}$")).expect("it is one")).collect();
+    let lines: Vec<&str> = trace.stderr.lines().collect();
+    let more = lines.iter().filter(|line| !all.iter().any(|one| one.is_match(line))).copied();
+    let missing = patterns.iter().zip(&all).filter(|(_, one)| !lines.iter().any(|line| one.is_match(line))).map(|(text, _)| *text);
+    more.chain(missing).collect()
+}
+
+#[test]
+fn lines_are_those_of_strace() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let file = machine.file("strace-eleven", 11);
+    let trace = strace(&machine, &["-e", "trace=openat,read,close", "-P", &file, "cat", &file]);
+    assert_eq!(trace.status, 0);
+    let opened = format!(r#"openat\(AT_FDCWD, "{file}", O_RDONLY\) = 3"#);
+    let patterns = [&*opened, r#"read\(3, ".{11}", 131072\) +  = 11"#, r#"read\(3, "", 131072\) +  = 0"#, r"close\(3\) {32}= 0", r"\+\+\+ exited with 0 \+\+\+"];
+    assert_eq!(unmatched(&trace, &patterns), [""; 0], "{}", trace.stderr);
+}
+
+#[test]
+fn a_link_of_the_name_strace_takes_its_command_line() {
+    let Some(machine) = Machine::shared() else { return };
+    let run = shell(&machine, r#"ln -sf "$rtrace" "$dir/strace" && "$dir/strace" -qq -o "$dir/strace.log" -e getppid "$workload" int80 1 && cat "$dir/strace.log""#);
+    assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{}", run.stdout);
+    let version = shell(&machine, r#""$dir/strace" -V"#);
+    assert!(version.stdout.starts_with("strace -- rtrace "), "{}", version.stdout);
+}
+
+#[test]
+fn tasks_have_numbers_where_strace_prints_them() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = "true; sh -c :";
+    let alone = strace(&machine, &["-e", "trace=wait4", "sh", "-c", script]);
+    assert!(alone.stderr.lines().all(|line| ["wait4(", "--- SIGCHLD", "+++ exited"].iter().any(|begin| line.starts_with(begin))), "{}", alone.stderr);
+    let followed = strace(&machine, &["-f", "-e", "trace=execve", "sh", "-c", script]);
+    assert!(followed.stderr.contains("\n[pid ") && followed.stderr.contains("strace: Process "), "{}", followed.stderr);
+    let log = machine.path("strace-f.log");
+    assert_eq!(strace(&machine, &["-f", "-o", &log, "-e", "trace=execve", "sh", "-c", script]).status, 0);
+    let text = std::fs::read_to_string(&log).expect("the log exists");
+    let line = Regex::new(r"^\d+ +(execve\(|--- SIG|\+\+\+ exited)").expect("it is one");
+    assert!(text.lines().count() > 5 && text.lines().all(|one| line.is_match(one)), "{text}");
+}
+
+#[test]
+fn stamps_and_durations_have_the_form_of_strace() {
+    let Some(machine) = Machine::shared() else { return };
+    for (option, stamp) in [
+        ("-t", r"\d\d:\d\d:\d\d"),
+        ("-tt", r"\d\d:\d\d:\d\d\.\d{6}"),
+        ("-ttt", r"\d{10}\.\d{6}"),
+        ("-r", r" +\d\.\d{6}"),
+    ] {
+        let trace = strace(&machine, &["-qq", option, "-T", "-e", "trace=execve", "true"]);
+        let line = format!(r#"{stamp} execve\("\S+true", \["true"\], 0x[0-9a-f]+ /\* \d+ vars \*/\) = 0 <0\.\d{{6}}>"#);
+        // Without BPF, arguments in memory are addresses.
+        let plain = format!(r#"{stamp} execve\("\S+true", 0x[0-9a-f]+, 0x[0-9a-f]+\) = 0 <0\.\d{{6}}>"#);
+        let line = if machine::engine() == "bpf" { line } else { plain };
+        assert_eq!(unmatched(&trace, &[&line]), [""; 0], "{}", trace.stderr);
+    }
+}
+
+#[test]
+fn a_call_that_takes_long_has_two_lines() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let trace = strace(&machine, &["-f", "-e", "trace=read", "sh", "-c", "(sleep 2; echo late) | cat"]);
+    let begin = trace.stderr.find("read(0,  <unfinished ...>\n").unwrap_or_else(|| panic!("{}", trace.stderr));
+    let end = trace.stderr.find(r#"<... read resumed>"late\n", 131072)"#).unwrap_or_else(|| panic!("{}", trace.stderr));
+    assert!(begin < end);
+}
+
+#[test]
+fn a_wrong_command_line_is_answered_in_the_words_of_strace() {
+    let Some(machine) = Machine::shared() else { return };
+    for (words, said) in [
+        (&["-e", "bogus", "true"][..], "strace: invalid system call 'bogus'"),
+        (&["-Q", "true"], "strace: invalid option -- 'Q'"),
+        (&[], "strace: must have PROG [ARGS] or -p PID"),
+    ] {
+        let run = plain(&machine, &[&["strace"], words].concat());
+        assert_eq!((run.status, run.stderr.lines().next()), (1, Some(said)), "{}", run.stderr);
+    }
+    let run = plain(&machine, &["strace", "-e", "inject=openat:error=ENOENT", "true"]);
+    assert!(run.status == 1 && run.stderr.contains("is not supported"), "{}", run.stderr);
+}
