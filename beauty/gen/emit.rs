@@ -214,7 +214,8 @@ fn emit_requests(out: &mut String, requests: &[Request]) -> fmt::Result {
     writeln!(out, "/// The requests of io_uring that have a row, by opcode.\npub static REQUESTS: &[RequestRow] = &[")?;
     for request in requests {
         let fields: Vec<String> = request.fields.iter().map(|field| format!("SqeField::{field}")).collect();
-        write!(out, "RequestRow {{ opcode: {}, fields: &[{}], call: ", request.opcode, fields.join(", "))?;
+        let (opcode, fields, twins) = (request.opcode, fields.join(", "), &request.twins);
+        write!(out, "RequestRow {{ opcode: {opcode}, fields: &[{fields}], twins: &{twins:?}, call: ")?;
         emit_call(out, &request.call)?;
         writeln!(out, " }},")?;
     }

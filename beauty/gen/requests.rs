@@ -10,6 +10,9 @@ use super::syscalls::{self, SyscallRow};
 /// The table with the opcodes.
 const OPCODES: &str = "io_uring_op";
 
+/// The last word of a row that names the syscalls which do the same.
+const TWINS: &str = "twins=";
+
 /// The members of struct io_uring_sqe (include/uapi/linux/io_uring.h) that contain arguments: the words of rows, and
 /// the variants of `row::SqeField`.
 const FIELDS: [(&str, &str); 11] = [
@@ -32,6 +35,8 @@ pub struct RequestRow {
     location: Location,
     pub opcode: String,
     pub fields: Vec<&'static str>,
+    /// The syscalls that do the same as the request, besides that of `like=`.
+    twins: Vec<String>,
     body: Body,
 }
 
@@ -47,6 +52,8 @@ enum Body {
 pub struct Request {
     pub opcode: u64,
     pub fields: Vec<&'static str>,
+    /// The names of the syscalls that do the same.
+    pub twins: Vec<String>,
     /// The arguments and the return, as those of a syscall without numbers.
     pub call: Call,
 }
@@ -55,6 +62,10 @@ pub struct Request {
 pub fn parse(row: &Row) -> Result<RequestRow, Fault> {
     let fault = |text: String| row.location.fault(text);
     let [opcode, words @ ..] = &row.fields[..] else { return Err(fault("the opcode is missing".into())) };
+    let (words, twins) = match words {
+        [words @ .., last] if last.starts_with(TWINS) => (words, last[TWINS.len()..].split('|').map(str::to_string).collect()),
+        _ => (words, Vec::new()),
+    };
     let mut fields = Vec::new();
     if let Some(syscall) = words.first().and_then(|word| word.strip_prefix("like=")) {
         for word in &words[1..] {
@@ -64,6 +75,7 @@ pub fn parse(row: &Row) -> Result<RequestRow, Fault> {
             location: row.location.clone(),
             opcode: opcode.to_string(),
             fields,
+            twins,
             body: Body::Like(syscall.to_string()),
         });
     }
@@ -81,7 +93,7 @@ pub fn parse(row: &Row) -> Result<RequestRow, Fault> {
     if own.args.len() != fields.len() {
         return Err(fault(format!("{opcode} has {} arguments, and {} of them have a member of the request", own.args.len(), fields.len())));
     }
-    Ok(RequestRow { location: row.location.clone(), opcode: opcode.to_string(), fields, body: Body::Own(own) })
+    Ok(RequestRow { location: row.location.clone(), opcode: opcode.to_string(), fields, twins, body: Body::Own(own) })
 }
 
 fn field(word: &str) -> Option<&'static str> {
@@ -121,10 +133,18 @@ fn request(row: &RequestRow, calls: &[Call], known: &Vocabulary, value: &Lookup)
             call.clone()
         }
     };
+    let like = match &row.body {
+        Body::Like(name) => Some(name),
+        Body::Own(_) => None,
+    };
+    let twins: Vec<String> = like.into_iter().chain(&row.twins).cloned().collect();
+    if let Some(name) = twins.iter().find(|name| !calls.iter().any(|call| call.name == **name)) {
+        return Err(format!("there is no syscall {name}"));
+    }
     let short = row.opcode.strip_prefix("IORING_OP_").unwrap_or(&row.opcode).to_ascii_lowercase();
     let call =
         Call { name: format!("io_uring:{short}"), event: String::new(), numbers: [None; 4], groups: Vec::new(), does: "Plain", ..own };
-    Ok(Request { opcode, fields: row.fields.clone(), call })
+    Ok(Request { opcode, fields: row.fields.clone(), twins, call })
 }
 
 #[cfg(test)]
@@ -144,6 +164,14 @@ mod tests {
         let Body::Own(own) = row.body else { panic!("{row:?}") };
         assert_eq!(own.args.iter().map(|arg| arg.name.as_str()).collect::<Vec<_>>(), ["fd", "buf", "n"]);
         assert_eq!((row.fields, own.returns.as_deref()), (vec!["Fd", "Addr", "Len"], Some("size")));
+    }
+
+    #[test]
+    fn a_row_may_name_syscalls_that_do_the_same() {
+        let row = parsed("OP_A like=openat fd addr op_flags len twins=open|creat").expect("good");
+        assert_eq!((row.fields.len(), row.twins), (4, vec!["open".to_string(), "creat".to_string()]));
+        let row = parsed("OP_B fd:fd=fd -> size twins=read").expect("good");
+        assert_eq!((row.fields, row.twins), (vec!["Fd"], vec!["read".to_string()]));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Counts of armed events, and data that they lack.
 
 use super::Armed;
+use crate::bpf::Programs;
 use crate::event::EventIndex;
 use crate::event::verdict::{Shortage, ShortageKind};
 use crate::session::Role;
@@ -43,6 +44,11 @@ impl Armed {
     /// Returns the number of calls that were not shown because the caller may not trace their programs.
     pub fn withheld(&self) -> u64 {
         self.programs.as_ref().map_or(0, |programs| programs.account().withheld)
+    }
+
+    /// Returns the opcodes of the requests of io_uring that were counted and not traced, and how many there were.
+    pub fn untraced_requests(&self) -> Vec<(u8, u64)> {
+        self.programs.as_ref().map_or_else(Vec::new, Programs::requests_made)
     }
 
     /// Returns the BPF programs on the tracepoints of rtrace's events, by event. One descriptor per event is queried,

@@ -252,6 +252,10 @@ impl Drain {
         if calls > 0 {
             self.synthesized(Synthesized::NotPermitted { calls });
         }
+        let counts = self.armed.untraced_requests();
+        if !counts.is_empty() {
+            self.synthesized(Synthesized::UntracedRequests { counts });
+        }
         for shortage in self.armed.shortages() {
             self.synthesized(Synthesized::Shortage(shortage));
         }

@@ -147,6 +147,8 @@ pub struct RequestRow {
     pub opcode: u8,
     /// The member of the request that contains each argument, in the order of the arguments.
     pub fields: &'static [SqeField],
+    /// The names of the syscalls that do the same as the request.
+    pub twins: &'static [&'static str],
     /// The arguments and the result, as those of a syscall without numbers. The name is as in lines
     /// (`io_uring:openat`).
     pub call: Syscall,

@@ -118,6 +118,11 @@ impl Programs {
         match *self {}
     }
 
+    /// Stands in for the numbers of requests of io_uring.
+    pub fn requests_made(&self) -> Vec<(u8, u64)> {
+        match *self {}
+    }
+
     /// Stands in for the counters of the programs.
     pub fn account(&self) -> Account {
         match *self {}

@@ -10,6 +10,7 @@ use super::ended_tasks::EndedTasks;
 use super::in_flight::InFlight;
 use super::loaded::LoadedObject;
 use super::settings::{Hooks, Mode, Seed, Settings, TaskScope};
+use crate::beauty::lookup::requests::OPCODES;
 use crate::event::{Synthesized, Time};
 use crate::kernel::machine::possible_cpus;
 use crate::kernel::procfs::is_in_initial_pid_namespace;
@@ -35,6 +36,8 @@ pub struct Programs {
     /// The mapped memory of the BPF maps `accounts` and `.data.is_over`, which is accessed while calls are traced.
     accounts: MapMemory,
     is_over: MapMemory,
+    /// The mapped memory of `.data.requests_made`, where requests of io_uring are counted.
+    requests_made: Option<MapMemory>,
     /// The reader of the aggregates of ended tasks, where calls are aggregated.
     ended_tasks: Option<EndedTasks>,
     /// The attached programs that follow tasks. Here and below, closing a descriptor detaches the program.
@@ -109,6 +112,10 @@ impl Programs {
         Ok(Programs {
             accounts: memory("accounts", possible_cpus() as usize * account::WORDS)?,
             is_over: memory(".data.is_over", 1)?,
+            requests_made: match settings.requests.counted.is_empty() {
+                true => None,
+                false => Some(memory(".data.requests_made", usize::from(OPCODES))?),
+            },
             ended_tasks: if settings.sums { Some(EndedTasks::of(&loaded.map("ended_tasks")?)?) } else { None },
             loaded,
             settings: settings.clone(),
@@ -329,6 +336,13 @@ impl Programs {
     /// Returns the counters of the programs.
     pub fn account(&self) -> Account {
         Account::of_cpus(&self.accounts)
+    }
+
+    /// Returns the opcodes of the counted requests of io_uring that were made, and how many of each.
+    pub fn requests_made(&self) -> Vec<(u8, u64)> {
+        let Some(made) = &self.requests_made else { return Vec::new() };
+        let count = |opcode: &u8| (*opcode, made[usize::from(*opcode)].load(Ordering::Relaxed));
+        self.settings.requests.counted.iter().map(count).filter(|(_, count)| *count > 0).collect()
     }
 
     fn list(&self, name: &str) -> anyhow::Result<Vec<u8>> {

@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn only_selected_requests_are_read() {
         let settings =
-            |opcodes: &[u8]| Settings { requests: Requests { opcodes: opcodes.to_vec(), old_name: false }, ..Settings::default() };
+            |opcodes: &[u8]| Settings { requests: Requests { opcodes: opcodes.to_vec(), ..Requests::default() }, ..Settings::default() };
         let plan = |bytes: &[u8], opcode: usize| -> [u8; PLAN_BYTES] { std::array::from_fn(|at| bytes[opcode * PLAN_BYTES + at]) };
         // openat and timeout; no kernel has the last one.
         let bytes = settings(&[18, 11, 250]).constants().requests;

@@ -3,7 +3,8 @@
  * The requests of io_uring: their arguments are read when the kernel has taken a request from the ring, in the task
  * that submits it, and what the kernel has written is read when the request completes. The events io_uring:* show the
  * requests themselves (engine/follow/requests.rs); the records of these programs only add memory and files to them.
- * They are written behind the records of the events, because rtrace opens the events first.
+ * They are written behind the records of the events, because rtrace opens the events first. If no requests are traced,
+ * submissions are only counted.
  *
  * When a request is submitted, the kernel has prepared it: it has read the paths and structs that it needs at once.
  * Their pages are therefore present.
@@ -321,5 +322,31 @@ int complete_request(u64 *ctx)
 		emit_parts(ctx, scratch, WHEN_EXIT);
 	}
 	emit_request(ctx, scratch, HOW_REQUEST_END);
+	return 0;
+}
+
+/* The numbers of requests that traced tasks made, by opcode, where requests are only counted. User space maps them. */
+volatile u64 requests_made[REQUESTS_MAX] SEC(".data.requests_made");
+
+static __always_inline void count_request(struct io_kiocb *req)
+{
+	u64 opcode = BPF_CORE_READ(req, opcode);
+
+	if (!is_over && submitter(bpf_get_current_task_btf()))
+		__sync_fetch_and_add(&requests_made[opcode % REQUESTS_MAX], 1);
+}
+
+SEC("?tp_btf/io_uring_submit_req")
+int count_req(u64 *ctx)
+{
+	count_request((struct io_kiocb *)ctx[0]);
+	return 0;
+}
+
+/* The same before Linux 6.3. */
+SEC("?tp_btf/io_uring_submit_sqe")
+int count_sqe(u64 *ctx)
+{
+	count_request((struct io_kiocb *)ctx[0]);
 	return 0;
 }

@@ -85,11 +85,13 @@ impl Entries {
     }
 }
 
-/// The requests of io_uring whose arguments are read.
+/// The requests of io_uring that concern the programs, by IORING_OP_*.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// IORING_OP_*
+    /// The requests whose arguments are read.
     pub opcodes: Vec<u8>,
+    /// The requests that are only counted. There are none if the arguments of any are read.
+    pub counted: Vec<u8>,
     /// The kernel's tracepoint of submissions has the name that it had before Linux 6.3 (`io_uring_submit_sqe`).
     pub old_name: bool,
 }
@@ -141,7 +143,7 @@ pub struct Settings {
     pub own_only: Option<(u32, u32)>,
     /// The calls whose entries have records of their own.
     pub entries: Entries,
-    /// The requests of io_uring whose arguments are read.
+    /// The requests of io_uring whose arguments are read, or that are counted.
     pub requests: Requests,
     /// Conditions on calls, by the index of the row and the ABI. Calls that certainly do not satisfy them are only
     /// counted.

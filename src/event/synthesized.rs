@@ -135,6 +135,11 @@ pub enum Synthesized {
         /// The number of calls.
         calls: u64,
     },
+    /// The number of requests of io_uring that the BPF programs counted and that are not in the stream.
+    UntracedRequests {
+        /// IORING_OP_* and the number of requests, for each kind that was made.
+        counts: Vec<(u8, u64)>,
+    },
     /// Data that is missing for another reason than a lost record.
     Shortage(Shortage),
     /// A message that rtrace printed at this time.

@@ -26,6 +26,9 @@ pub struct Verdict {
     pub given_up: u64,
     /// Number of calls that are neither shown nor counted, because the user may not trace the programs that made them.
     pub not_permitted: u64,
+    /// The requests of io_uring that do the same as selected syscalls, and that were not traced because `-e` names no
+    /// request.
+    pub untraced_requests: Vec<RequestCount>,
     /// The kinds of data that are missing for other reasons than lost records.
     pub shortages: Vec<Shortage>,
     /// The files that could not be read for stacks, because their file systems do not answer.
@@ -88,6 +91,15 @@ pub struct InstanceVerdict {
     pub lost: u64,
     /// Whether the counts do not add up.
     pub disagrees: bool,
+}
+
+/// How many requests of one kind were made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestCount {
+    /// The name as in lines (`io_uring:openat`).
+    pub name: String,
+    /// The number of requests.
+    pub count: u64,
 }
 
 /// Why nothing was shown.

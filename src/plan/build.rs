@@ -45,7 +45,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
     let mut notes = made.notes.clone();
     let of_events = if engine == Engine::Bpf { CallsOfEvents::new(request, &selection) } else { CallsOfEvents::default() };
-    let requests = requests::with_arguments(&selection, request.show.mode, tracefs);
+    let requests = requests::by_bpf(&selection, request.show.mode, tracefs);
     let by_bpf = engine == Engine::Bpf && (!selection.is_empty() || of_events.is_any() || !requests.opcodes.is_empty());
     let (targets, compat) = target::find(&request.target, by_bpf)?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
@@ -273,7 +273,7 @@ impl PlanInputs<'_> {
         }
     }
 
-    /// Returns the settings of the BPF programs for tracing these calls and the arguments of these requests.
+    /// Returns the settings of the BPF programs for tracing these calls, and for these requests.
     fn bpf(
         &self,
         hooks: Hooks,

@@ -1,7 +1,7 @@
 //! Adds the events of the kernel that show requests of io_uring.
 
 use super::events::{EventAdder, Tracepoint};
-use crate::beauty::lookup::requests;
+use crate::beauty::lookup::{self, requests};
 use crate::bpf;
 use crate::kernel::tracefs::Tracefs;
 use crate::request::select::Selection;
@@ -36,18 +36,49 @@ pub fn add(add: &mut EventAdder) -> anyhow::Result<()> {
     }
 }
 
-/// Returns the requests whose arguments the BPF programs read: the selected ones, if lines are shown.
-pub fn with_arguments(selection: &Selection, mode: Mode, tracefs: &Tracefs) -> bpf::Requests {
+/// Returns the requests that concern the BPF programs. They read the arguments of the selected requests, if lines are
+/// shown. If no request is selected, they count those that do the same as a selected syscall.
+pub fn by_bpf(selection: &Selection, mode: Mode, tracefs: &Tracefs) -> bpf::Requests {
     let [name, old_name, _] = SUBMITTED.map(|name| tracefs.has("io_uring", name));
-    if mode == Mode::Summary || !(name || old_name) {
-        return bpf::Requests::default();
+    let (mut opcodes, mut counted) = (Vec::new(), Vec::new());
+    match selection.has_requests() {
+        _ if !(name || old_name) => {}
+        true if mode == Mode::Summary => {}
+        true => opcodes.extend((0..=u8::MAX).zip(&selection.requests).filter(|(_, by)| !by.is_empty()).map(|(opcode, _)| opcode)),
+        false => counted.extend((0..=u8::MAX).filter(|opcode| does_the_same(selection, (*opcode).into()))),
     }
-    let selected = (0..=u8::MAX).zip(&selection.requests).filter(|(_, by)| !by.is_empty());
-    bpf::Requests { opcodes: selected.map(|(opcode, _)| opcode).collect(), old_name: !name }
+    bpf::Requests { opcodes, counted, old_name: !name }
+}
+
+/// Returns whether a request does the same as a selected syscall. One that has no row may do so if all are selected.
+fn does_the_same(selection: &Selection, opcode: u16) -> bool {
+    let is_selected = |name: &&str| lookup::index_by_name(name).is_some_and(|row| selection.rows.get(usize::from(row)) == Some(&true));
+    requests::request(opcode).map_or(selection.unknown, |row| row.twins.iter().any(is_selected))
 }
 
 /// Returns the names of the requests that are not selected, if any are selected.
 pub fn others(selection: &Selection) -> Vec<String> {
     let all = if selection.has_requests() { &selection.requests[..] } else { &[] };
     (0..).zip(all).filter(|(_, selected_by)| selected_by.is_empty()).map(|(opcode, _)| requests::name(opcode)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beauty::tables::SYSCALLS;
+    use crate::request::select;
+
+    #[test]
+    fn requests_that_do_the_same_as_selected_syscalls_are_counted() {
+        let counted = |items: &str| -> Vec<String> {
+            let items = select::parse_list(items, 0).unwrap();
+            let selection = select::resolve(&items, None, SYSCALLS, &[]).unwrap();
+            (0..=u16::from(u8::MAX)).filter(|opcode| does_the_same(&selection, *opcode)).map(requests::name).collect()
+        };
+        assert_eq!(counted("openat,pread64"), ["read_fixed", "openat", "read", "read_multishot"]);
+        assert_eq!(counted("getppid"), [""; 0]);
+        let all = counted("!close");
+        assert!(["openat", "write", "op_250"].iter().all(|name| all.iter().any(|one| one == name)), "{all:?}");
+        assert!(["nop", "close", "timeout"].iter().all(|name| all.iter().all(|one| one != name)), "{all:?}");
+    }
 }

@@ -1,7 +1,7 @@
 //! The sentences of the verdict, which are printed on stderr whatever the format of the output is.
 
 use crate::event::Verdict;
-use crate::event::verdict::{CallsVerdict, EventVerdict, InstanceVerdict, NothingShown, Shortage, ShortageKind};
+use crate::event::verdict::{CallsVerdict, EventVerdict, InstanceVerdict, NothingShown, RequestCount, Shortage, ShortageKind};
 use crate::request;
 use crate::text::near;
 use std::fmt::Write;
@@ -32,6 +32,7 @@ pub fn account(verdict: &Verdict, run: &request::Run, output_is_over: bool) -> V
         sentences.push(format!("{} calls were not shown because values that the filter needs are not known", verdict.undecided));
     }
     sentences.extend(verdict.nothing_shown.as_ref().filter(|_| !run.quiet).map(nothing_shown));
+    sentences.extend(untraced_requests(&verdict.untraced_requests).filter(|_| !run.quiet));
     if let Some(calls) = &verdict.calls
         && (calls.lost > 0 || is_verbose || (verdict.given_up > 0 && !output_is_over))
     {
@@ -112,6 +113,14 @@ fn nothing_shown(nothing: &NothingShown) -> String {
     };
     let what = if nothing.signals { "nothing but signals" } else { "nothing" };
     format!("{what} matched{names}{passed}{why}")
+}
+
+/// Returns a sentence with the requests of io_uring that do the same as the selected syscalls.
+fn untraced_requests(requests: &[RequestCount]) -> Option<String> {
+    let short = |name: &str| name.rsplit(':').next().unwrap_or_default().to_owned();
+    let counts: Vec<String> = requests.iter().map(|of| format!("{} {}", of.count, short(&of.name))).collect();
+    let counts = (!counts.is_empty()).then(|| counts.join(", "))?;
+    Some(format!("the programs also made requests of io_uring: {counts} (-e %io_uring shows requests)"))
 }
 
 fn shortage(Shortage { kind, count }: &Shortage) -> String {

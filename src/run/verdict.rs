@@ -1,9 +1,10 @@
 //! Makes the verdict of a trace from the ledger, the gate and the request. This is done once, after the last event was
 //! shown.
 
+use crate::beauty::lookup::requests;
 use crate::beauty::tables::SYSCALLS;
 use crate::event::Verdict;
-use crate::event::verdict::{CallsVerdict, EventVerdict, InstanceVerdict, NothingShown};
+use crate::event::verdict::{CallsVerdict, EventVerdict, InstanceVerdict, NothingShown, RequestCount};
 use crate::gate::{Account, Gate, Settings, WithheldCalls};
 use crate::request::{EventSelection, Selector, Trace};
 use crate::session::{EventSpec, Session};
@@ -48,6 +49,7 @@ impl Selection {
             undecided: account.undecided,
             given_up: 0,
             not_permitted: ledger.not_permitted,
+            untraced_requests: untraced_requests(ledger),
             shortages: ledger.shortages.clone(),
             unanswered_files: Vec::new(),
             nothing_shown: self.nothing_shown(gate, held_back, ledger.left_out),
@@ -113,6 +115,11 @@ impl Selection {
         near.dedup();
         near
     }
+}
+
+fn untraced_requests(ledger: &Ledger) -> Vec<RequestCount> {
+    let named = |&(opcode, count): &(u8, u64)| RequestCount { name: requests::full_name(opcode.into()), count };
+    ledger.untraced_requests.iter().map(named).collect()
 }
 
 /// Returns the account of an event's records, if the kernel counted them.

@@ -46,6 +46,8 @@ pub struct Ledger {
     pub left_out: u64,
     /// Calls that the BPF programs skipped, because the user may not trace the programs that made them.
     pub not_permitted: u64,
+    /// Requests of io_uring that were counted and not traced: IORING_OP_* and their number.
+    pub untraced_requests: Vec<(u8, u64)>,
     /// Data that is missing for other reasons than lost records.
     pub shortages: Vec<Shortage>,
     /// Exits that are doubtful because of a gap: their calls are among those without an exit, or among the lost ones.

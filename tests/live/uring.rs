@@ -129,6 +129,44 @@ fn requests_that_were_not_asked_for_are_not_in_the_account() {
     }
 }
 
+/// Returns the end of the sentence on requests that were not traced.
+fn untraced(trace: &Trace) -> Option<&str> {
+    trace.stderr.lines().find_map(|line| line.strip_prefix("rtrace: the programs also made requests of io_uring: "))
+}
+
+#[test]
+fn requests_like_the_selected_syscalls_are_counted_if_none_is_traced() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    for name in ["plain", "polled"] {
+        let of = |options: &[&str]| scene(&machine, "bpf", name, options);
+        let trace = of(&["-e", "openat"]);
+        let count = |trace: &Trace, name: &str| trace.stdout.matches(&format!("request {name}(")).count();
+        let opened = format!("{} openat (-e %io_uring shows requests)", count(&trace, "openat"));
+        assert_eq!((untraced(&trace), count(&trace, "openat")), (Some(&*opened), 2), "{}", trace.stderr);
+        for options in [&["-s", "-e", "openat"][..], &["-s", "-a", "-e", "openat", "--filter", "pid == 1"]] {
+            assert_eq!(
+                untraced(&of(options)).map(|text| text.ends_with("openat (-e %io_uring shows requests)")),
+                Some(true),
+                "{options:?}"
+            );
+        }
+        let trace = of(&["-e", "read,close"]);
+        let both = format!("{} close, {} read (-e %io_uring shows requests)", count(&trace, "close"), count(&trace, "read"));
+        assert_eq!(untraced(&trace), Some(&*both), "{}", trace.stderr);
+        for options in [&["-e", "%io_uring,openat"][..], &["-e", "io_uring:nop,openat"], &["-e", "getppid"], &["-q", "-e", "openat"]] {
+            assert_eq!(untraced(&of(options)), None, "{options:?}");
+        }
+    }
+}
+
+#[test]
+fn json_counts_the_requests_that_are_not_traced() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let trace = scene(&machine, "bpf", "plain", &["-e", "openat", "--json"]);
+    let end: serde_json::Value = serde_json::from_str(trace.text.lines().last().unwrap_or_default()).expect("it is JSON");
+    assert_eq!(end["untraced_requests"], serde_json::json!([{ "name": "io_uring:openat", "count": 2 }]));
+}
+
 #[test]
 fn the_summary_counts_requests() {
     for (machine, engine) in engines() {

@@ -2,7 +2,7 @@
 
 use super::write::array;
 use super::{Clock, Elements, line, object};
-use crate::event::verdict::{EventVerdict, InstanceVerdict, NothingShown};
+use crate::event::verdict::{EventVerdict, InstanceVerdict, NothingShown, RequestCount};
 use crate::event::{Event, Notice, Verdict};
 
 /// Writes the object of a notice.
@@ -43,6 +43,16 @@ pub(super) fn end(o: &mut Elements, verdict: &Verdict) {
     o.uint("unwritten_losses", verdict.unwritten);
     o.uint("undecided", verdict.undecided);
     o.uint("not_permitted", verdict.not_permitted);
+    if !verdict.untraced_requests.is_empty() {
+        o.array("untraced_requests", |a| {
+            for RequestCount { name, count } in &verdict.untraced_requests {
+                object(a.item(), |o| {
+                    o.word("name", name);
+                    o.uint("count", *count);
+                });
+            }
+        });
+    }
     o.array("shortages", |a| {
         for shortage in &verdict.shortages {
             object(a.item(), |o| {
@@ -134,6 +144,7 @@ mod tests {
             undecided: 1,
             given_up: 1,
             not_permitted: 6,
+            untraced_requests: vec![RequestCount { name: "io_uring:openat".to_owned(), count: 3 }],
             shortages: [ShortageKind::Memory.counted(8), Some(Shortage { kind: ShortageKind::Threads, count: None })]
                 .into_iter()
                 .flatten()
@@ -148,7 +159,8 @@ mod tests {
              \"instance\":{\"events\":[\"eprobes:e\"],\"issued\":5,\"received\":3,\"lost\":2},\
              \"disagreements\":[{\"name\":\"probe:p\",\"called\":\"mine\",\"issued\":9,\"received\":8,\"lost\":0}],\
              \"lost_records\":4,\"unplaced_losses\":3,\"losses_of_unknown_size\":true,\"unwritten_losses\":2,\"undecided\":1,\
-             \"not_permitted\":6,\"shortages\":[{\"of\":\"memory\",\"count\":8},{\"of\":\"threads\"}],\
+             \"not_permitted\":6,\"untraced_requests\":[{\"name\":\"io_uring:openat\",\"count\":3}],\
+             \"shortages\":[{\"of\":\"memory\",\"count\":8},{\"of\":\"threads\"}],\
              \"unanswered_files\":[{\"bytes\":\"2f6d6e742fff\"}],\
              \"nothing_shown\":{\"selected\":[\"getpgid\"],\"held_back\":0,\"held_back_by\":[],\"similar\":[\"setpgid\"]}}\n"
         );

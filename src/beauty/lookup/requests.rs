@@ -164,11 +164,16 @@ pub fn name(opcode: u16) -> String {
 }
 
 /// The names of all requests as in lines, by opcode.
-static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| (0..=COMPLETION).map(|opcode| format!("io_uring:{}", name(opcode))).collect());
+static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| (0..=COMPLETION).map(full_name).collect());
 
 /// Returns the names of the known requests: `io_uring:openat`.
 pub fn names() -> impl Iterator<Item = &'static str> {
     (0..).zip(NAMES.iter()).filter(|(opcode, _)| IO_URING_OP.name(*opcode).is_some()).map(|(_, name)| name.as_str())
+}
+
+/// Returns the name of a request as in lines: `io_uring:openat`.
+pub fn full_name(opcode: u16) -> String {
+    format!("io_uring:{}", name(opcode))
 }
 
 /// Writes the name of a request: `io_uring:openat`.

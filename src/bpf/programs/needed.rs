@@ -2,7 +2,7 @@
 
 use super::may_be_interrupted;
 use crate::bpf::encode::HookSet;
-use crate::bpf::settings::{Hooks, Settings, TaskScope};
+use crate::bpf::settings::{Hooks, Requests, Settings, TaskScope};
 use crate::kernel::procfs::is_in_initial_pid_namespace;
 
 /// The names of the programs for one kind of tracepoints.
@@ -24,6 +24,8 @@ const RAW: ProgramNames = ProgramNames { leave: "leave", enter: "enter", tasks: 
 pub(super) const SIGNALS: [&str; 2] = ["sent", "delivered"];
 /// The programs on submissions of io_uring: one for Linux 6.3 and later, one for older kernels.
 const REQUESTS: [&str; 2] = ["submit_req", "submit_sqe"];
+/// The programs that only count these submissions.
+const COUNTED_REQUESTS: [&str; 2] = ["count_req", "count_sqe"];
 /// The program on completions of io_uring.
 const REQUEST_ENDS: &str = "complete_request";
 /// The programs on the perf events of tracepoints.
@@ -45,7 +47,7 @@ pub(super) fn is_needed(program: &str, settings: &Settings, on: HookSet, calls: 
         _ if on == HookSet::Compat => false,
         _ if is_of_tasks(program) => tasks.tasks.contains(&program),
         _ if SIGNALS.contains(&program) => settings.signals,
-        _ if REQUESTS.contains(&program) || program == REQUEST_ENDS => settings.request_programs().any(|needed| needed == program),
+        _ if is_of_requests(program) => settings.request_programs().any(|needed| needed == program),
         "seed" => needs_seeds(settings),
         "living" => settings.attaches,
         "find_own_namespace" => !is_in_initial_pid_namespace(),
@@ -71,6 +73,10 @@ fn is_of_tasks(program: &str) -> bool {
     [RAW, EVENTS].iter().any(|of| of.tasks.contains(&program))
 }
 
+fn is_of_requests(program: &str) -> bool {
+    REQUESTS.contains(&program) || COUNTED_REQUESTS.contains(&program) || program == REQUEST_ENDS
+}
+
 /// Returns whether existing tasks must be iterated over: to mark the traced ones, or to find 32-bit programs.
 pub(super) fn needs_seeds(settings: &Settings) -> bool {
     settings.scope == TaskScope::Tasks || settings.hooks != Hooks::All
@@ -82,9 +88,15 @@ impl Settings {
         self.unknown || !self.calls.is_empty() || !self.others.is_empty()
     }
 
-    /// Returns the programs on requests of io_uring, if their arguments are read.
+    /// Returns the programs on requests of io_uring, if their arguments are read or they are counted.
     pub(super) fn request_programs(&self) -> impl Iterator<Item = &'static str> {
-        let programs = [REQUEST_ENDS, REQUESTS[usize::from(self.requests.old_name)]];
-        programs.into_iter().filter(|_| !self.requests.opcodes.is_empty())
+        let Requests { opcodes, counted, old_name } = &self.requests;
+        let (of_arguments, of_counts) = (REQUESTS[usize::from(*old_name)], COUNTED_REQUESTS[usize::from(*old_name)]);
+        let programs = match (opcodes.is_empty(), counted.is_empty()) {
+            (false, _) => [Some(REQUEST_ENDS), Some(of_arguments)],
+            (true, false) => [Some(of_counts), None],
+            (true, true) => [None, None],
+        };
+        programs.into_iter().flatten()
     }
 }

@@ -37,6 +37,7 @@ impl Follower {
             }
             Synthesized::LeftOut { calls } => self.ledger.left_out = *calls,
             Synthesized::NotPermitted { calls } => self.ledger.not_permitted = *calls,
+            Synthesized::UntracedRequests { counts } => self.ledger.untraced_requests.clone_from(counts),
             Synthesized::Shortage(shortage) => self.ledger.shortages.push(*shortage),
             Synthesized::Notice(notice) => self.notice(notice.clone(), events),
             Synthesized::Reaped { pid, status } => self.reaped(*pid, *status, events),

@@ -37,8 +37,11 @@ fn a_notice_is_an_event_in_its_place_and_has_no_task() {
 fn what_is_missing_is_in_the_account() {
     let session = session();
     let skipped = Shortage { kind: ShortageKind::SkippedCalls, count: Some(3) };
-    let synthesized = vec![(Time(50), Synthesized::Shortage(skipped)), (Time(60), Synthesized::NotPermitted { calls: 4 })];
+    let requests = Synthesized::UntracedRequests { counts: vec![(18, 3)] };
+    let synthesized =
+        vec![(Time(50), Synthesized::Shortage(skipped)), (Time(60), Synthesized::NotPermitted { calls: 4 }), (Time(60), requests)];
     let (events, engine) = run(&session, vec![], synthesized);
     assert_eq!((events.len(), engine.ledger().not_permitted), (0, 4));
     assert_eq!(engine.ledger().shortages, [skipped]);
+    assert_eq!(engine.ledger().untraced_requests, [(18, 3)]);
 }

@@ -90,6 +90,14 @@ fn the_reason_why_nothing_was_shown_names_options_or_similar_names() {
 }
 
 #[test]
+fn requests_that_were_not_traced_are_counted_by_kind() {
+    let made = |name: &str, count| RequestCount { name: format!("io_uring:{name}"), count };
+    let verdict = Verdict { untraced_requests: vec![made("openat", 3), made("read", 17)], ..Verdict::default() };
+    assert_eq!(said(&verdict), ["the programs also made requests of io_uring: 3 openat, 17 read (-e %io_uring shows requests)"]);
+    assert_eq!(account(&verdict, &run(0, true), false), [""; 0], "-q");
+}
+
+#[test]
 fn unknown_values_and_unwritten_records_are_reported() {
     let verdict = Verdict { undecided: 3, unwritten: 2, ..Verdict::default() };
     assert_eq!(
