@@ -14,9 +14,9 @@ mod head;
 mod quote;
 mod value;
 
+use self::head::Head;
 use super::decode::{Argument, Context, Decoded, Values};
 use super::netlink::{Families, Joined};
-use self::head::Head;
 use super::row::{Flow, Form, Part, Test};
 use super::style::{Style, StyleContext};
 use super::value::{Failure, Returned, Value};
@@ -86,7 +86,8 @@ impl Strace {
         out.push(b'\n');
     }
 
-    /// Writes the arguments that a half of a call shows: those up to the first one that the kernel writes, or the others.
+    /// Writes the arguments that a half of a call shows: those before the first one that the kernel writes, or the
+    /// others.
     fn arguments(&self, out: &mut Vec<u8>, decoded: &Decoded, half: Half) {
         let parts = decoded.row().and_then(|row| forms::of_call(row.name));
         let of_part = |part: &'static Part| {

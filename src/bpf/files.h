@@ -59,7 +59,7 @@ __noinline u64 registered_file(u64 address, u32 index)
 	return entry & ~(u64)ENTRY_FLAGS;
 }
 
-/* Returns the file that a task has open as `fd`, or that a ring (RING) has registered at this index; 0 if it has none. */
+/* Returns the file that a task has open as `fd`, or that a ring (RING) has registered at this index; 0 if none is. */
 static __always_inline u64 file_of(struct walk *walk, u64 owner, s32 fd)
 {
 	if (owner & RING)
@@ -266,7 +266,7 @@ __noinline int add_named_file(struct scratch *scratch, u64 owner, u32 fd, u32 ta
 	return 0;
 }
 
-/* Adds the file that `owner` has as `fd` (see file_of), if there is one; with its name if user space does not know that. */
+/* Adds the file that `owner` has as `fd` (see file_of), if any; with its name if user space does not know that. */
 __noinline int add_file_of(struct scratch *scratch, u64 owner, u32 fd, u32 tag)
 {
 	if (!scratch)

@@ -17,6 +17,7 @@
  *                                              inside it; the latter are known from the first iteration)
  */
 #include "kernel.h"
+#include "kernel_rings.h"
 #include "plan.h"
 #include "record.h"
 #include "state.h"

@@ -79,7 +79,7 @@ struct Options {
     version: bool,
     #[arg(long)]
     engine: Option<OsString>,
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
@@ -154,7 +154,9 @@ fn lines(options: &Options) -> Result<Lines, Refused> {
         (1, None) | (_, Some("s" | "time")) => Stamps::Seconds,
         (2, None) | (_, Some("us")) => Stamps::Microseconds,
         (_, None) | (_, Some("unix,us")) => Stamps::Unix,
-        (_, Some(other)) => return Err(Refused::Wrong(format!("the format {other} of --absolute-timestamps is not supported: use s or us"))),
+        (_, Some(other)) => {
+            return Err(Refused::Wrong(format!("the format {other} of --absolute-timestamps is not supported: use s or us")));
+        }
     };
     let is_file = options.output.is_some();
     let pids = match (options.follow, is_file) {
@@ -192,9 +194,9 @@ fn expressions(options: &Options) -> Result<Vec<OsString>, Refused> {
             "status" => status = Some(value.to_owned()),
             "abbrev" | "a" if value == "none" => words.push("--full".into()),
             "verbose" | "v" | "abbrev" | "a" if value == "all" => {}
-            "signal" | "signals" | "s" | "abbrev" | "a" | "verbose" | "v" | "raw" | "x" | "read" | "reads" | "r" | "write" | "writes" | "w"
-            | "quiet" | "silent" | "silence" | "q" | "fault" | "inject" | "kvm" | "decode-fds" | "decode-fd" | "decode-pids" | "decode-pid"
-            | "trace-fds" | "trace-fd" | "namespace" => {
+            "signal" | "signals" | "s" | "abbrev" | "a" | "verbose" | "v" | "raw" | "x" | "read" | "reads" | "r" | "write" | "writes"
+            | "w" | "quiet" | "silent" | "silence" | "q" | "fault" | "inject" | "kvm" | "decode-fds" | "decode-fd" | "decode-pids"
+            | "decode-pid" | "trace-fds" | "trace-fd" | "namespace" => {
                 return Err(Refused::Wrong(format!("-e {expression} is not supported yet (rtrace has no such option)")));
             }
             _ => traced = Some(expression.clone()),

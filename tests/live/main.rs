@@ -75,8 +75,8 @@ mod socket_messages;
 #[cfg(feature = "bpf")]
 mod sockopts;
 mod spans;
-mod strace;
 mod stacks;
+mod strace;
 #[cfg(feature = "bpf")]
 mod structs;
 mod summary;

@@ -83,7 +83,11 @@ fn the_end_of_a_handler_shows_the_restored_mask() {
     let Some(machine) = Machine::shared() else { return };
     let command = ["env", "--block-signal=HUP,TERM", "sh", "-c", "trap : USR1; kill -USR1 $$"];
     let trace = trace(&machine, &["-e", "rt_sigreturn,kill"], &command).succeeded();
-    let shown: Vec<_> = line::calls(&trace.lines()).into_iter().filter(|(_, call)| call.name == "rt_sigreturn").map(|(_, call)| call.args.clone()).collect();
+    let shown: Vec<_> = line::calls(&trace.lines())
+        .into_iter()
+        .filter(|(_, call)| call.name == "rt_sigreturn")
+        .map(|(_, call)| call.args.clone())
+        .collect();
     let expected = if is_whole() { "frame: {.mask: [HUP, TERM]}" } else { "" };
     assert_eq!(shown, [expected], "{}", trace.text);
 }

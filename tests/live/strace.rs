@@ -27,14 +27,23 @@ fn lines_are_those_of_strace() {
     let trace = strace(&machine, &["-e", "trace=openat,read,close", "-P", &file, "cat", &file]);
     assert_eq!(trace.status, 0);
     let opened = format!(r#"openat\(AT_FDCWD, "{file}", O_RDONLY\) = 3"#);
-    let patterns = [&*opened, r#"read\(3, ".{11}", 131072\) +  = 11"#, r#"read\(3, "", 131072\) +  = 0"#, r"close\(3\) {32}= 0", r"\+\+\+ exited with 0 \+\+\+"];
+    let patterns = [
+        &*opened,
+        r#"read\(3, ".{11}", 131072\) +  = 11"#,
+        r#"read\(3, "", 131072\) +  = 0"#,
+        r"close\(3\) {32}= 0",
+        r"\+\+\+ exited with 0 \+\+\+",
+    ];
     assert_eq!(unmatched(&trace, &patterns), [""; 0], "{}", trace.stderr);
 }
 
 #[test]
 fn a_link_of_the_name_strace_takes_its_command_line() {
     let Some(machine) = Machine::shared() else { return };
-    let run = shell(&machine, r#"ln -sf "$rtrace" "$dir/strace" && "$dir/strace" -qq -o "$dir/strace.log" -e getppid "$workload" int80 1 && cat "$dir/strace.log""#);
+    let run = shell(
+        &machine,
+        r#"ln -sf "$rtrace" "$dir/strace" && "$dir/strace" -qq -o "$dir/strace.log" -e getppid "$workload" int80 1 && cat "$dir/strace.log""#,
+    );
     assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{}", run.stdout);
     let version = shell(&machine, r#""$dir/strace" -V"#);
     assert!(version.stdout.starts_with("strace -- rtrace "), "{}", version.stdout);
@@ -45,7 +54,11 @@ fn tasks_have_numbers_where_strace_prints_them() {
     let Some(machine) = Machine::shared() else { return };
     let script = "true; sh -c :";
     let alone = strace(&machine, &["-e", "trace=wait4", "sh", "-c", script]);
-    assert!(alone.stderr.lines().all(|line| ["wait4(", "--- SIGCHLD", "+++ exited"].iter().any(|begin| line.starts_with(begin))), "{}", alone.stderr);
+    assert!(
+        alone.stderr.lines().all(|line| ["wait4(", "--- SIGCHLD", "+++ exited"].iter().any(|begin| line.starts_with(begin))),
+        "{}",
+        alone.stderr
+    );
     let followed = strace(&machine, &["-f", "-e", "trace=execve", "sh", "-c", script]);
     assert!(followed.stderr.contains("\n[pid ") && followed.stderr.contains("strace: Process "), "{}", followed.stderr);
     let log = machine.path("strace-f.log");
@@ -58,12 +71,9 @@ fn tasks_have_numbers_where_strace_prints_them() {
 #[test]
 fn stamps_and_durations_have_the_form_of_strace() {
     let Some(machine) = Machine::shared() else { return };
-    for (option, stamp) in [
-        ("-t", r"\d\d:\d\d:\d\d"),
-        ("-tt", r"\d\d:\d\d:\d\d\.\d{6}"),
-        ("-ttt", r"\d{10}\.\d{6}"),
-        ("-r", r" +\d\.\d{6}"),
-    ] {
+    for (option, stamp) in
+        [("-t", r"\d\d:\d\d:\d\d"), ("-tt", r"\d\d:\d\d:\d\d\.\d{6}"), ("-ttt", r"\d{10}\.\d{6}"), ("-r", r" +\d\.\d{6}")]
+    {
         let trace = strace(&machine, &["-qq", option, "-T", "-e", "trace=execve", "true"]);
         let line = format!(r#"{stamp} execve\("\S+true", \["true"\], 0x[0-9a-f]+ /\* \d+ vars \*/\) = 0 <0\.\d{{6}}>"#);
         // Without BPF, arguments in memory are addresses.

@@ -203,6 +203,7 @@ fn unknown(out: &mut Vec<u8>, table: &'static ConstantTable) {
     out.extend_from_slice(b"??? */");
 }
 
+/// Writes the name of a signal, or its number if it has none.
 pub fn write_signal(out: &mut Vec<u8>, signal: i32) {
     match signal {
         32 => out.extend_from_slice(b"SIGRTMIN"),

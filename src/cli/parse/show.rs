@@ -4,7 +4,7 @@ use super::{Stop, Surroundings, wrong};
 use crate::cli::args::{Cli, ColorArg, EngineArg, StringsArg, StyleArg, SummaryArg, TimeArg};
 use crate::cli::config::Config;
 use crate::request::{Color, Engine, Output, Rotation, Run, Sink, StringsBy};
-use crate::show::{Mode, strace, Show, Style, SummaryBy, TimeFormat};
+use crate::show::{Mode, Show, Style, SummaryBy, TimeFormat, strace};
 use crate::text::quantity;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

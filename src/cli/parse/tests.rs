@@ -8,7 +8,7 @@ use super::*;
 use crate::request::filter::Expr;
 use crate::request::{Color, Engine, Faults, ProbeCommand, Setup, Sink, Target, TaskSelection};
 use crate::session::CallGraph;
-use crate::show::{Mode, SummaryBy, TimeFormat};
+use crate::show::{Mode, Style, SummaryBy, TimeFormat};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 

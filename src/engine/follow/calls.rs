@@ -32,8 +32,8 @@ pub(super) struct Lookups {
 }
 
 impl Follower {
-    /// Reads the arguments of a call from the record of its entry. Those that the syscall does not have are 0, and so is
-    /// that of sigreturn(2), which is the stack pointer: such a record does not have it.
+    /// Reads the arguments of a call from the record of its entry. Those that the syscall does not have are 0. So is
+    /// that of sigreturn(2), the stack pointer, which such a record does not have.
     #[inline]
     pub(super) fn arguments_at_entry(&self, layout: &EnterLayout, (abi, nr): (Abi, i64), raw: &[u8]) -> [u64; 6] {
         if self.behaviors.get(abi, nr).special == Special::SigReturn { [0; 6] } else { layout.args(raw) }
