@@ -55,3 +55,18 @@ fn an_array_at_the_end_has_the_elements_that_the_kernel_wrote() {
         "fd: 3, cmd: FS_IOC_FIEMAP, arg: {.fm_start: 0, .fm_length: 4096, .fm_flags: 0, .fm_mapped_extents: 0, .fm_extent_count: 2}",
     );
 }
+
+#[test]
+fn the_command_of_ethtool_says_what_its_data_is() {
+    let request = [&b"eth0\0\0\0\0\0\0\0\0\0\0\0\0"[..], &bytes![0x2000u64, 0u64, 0u64]].concat();
+    let data = |command: u32, value: u32| [bytes![command, value], vec![0; 192]].concat();
+    let flags = |before: u32, after: u32| {
+        let entry = ioctl(0x8946, 0).entry(2, &request).at(2, PieceTime::Entry, 0x2000, &data(0x25, before));
+        entry.exit(2, &request).at(2, PieceTime::Exit, 0x2000, &data(0x25, after))
+    };
+    flags(9, 0x8080).prints("fd: 3, cmd: SIOCETHTOOL, arg: {.ifr_name: \"eth0\", .ifr_data: {.cmd: GFLAGS, .data: TXVLAN|LRO}}");
+    ioctl(0x8946, -95).entry(2, &request).at(2, PieceTime::Entry, 0x2000, &data(0x13, 1)).prints(
+        "fd: 3, cmd: SIOCETHTOOL, arg: {.ifr_name: \"eth0\", .ifr_data: {.cmd: SPAUSEPARAM, .autoneg: ENABLE, .rx_pause: 0, \
+         .tx_pause: 0}}",
+    );
+}
