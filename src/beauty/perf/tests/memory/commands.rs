@@ -70,3 +70,14 @@ fn the_command_of_ethtool_says_what_its_data_is() {
          .tx_pause: 0}}",
     );
 }
+
+#[test]
+fn the_controls_of_a_camera_follow_their_list() {
+    let list = bytes![0x98_0000u32, 1u32, 0u32, 0u32, 0u32, 0u32, 0x2000u64];
+    let control = |value: u32| bytes![0x98_0900u32, 0u32, 0u32, value, 0u32];
+    let entry = ioctl(0xc020_5648, 0).entry(2, &list).at(2, PieceTime::Entry, 0x2000, &control(300));
+    entry.exit(2, &list).at(2, PieceTime::Exit, 0x2000, &control(255)).prints(
+        "fd: 3, cmd: VIDIOC_S_EXT_CTRLS, arg: {.ctrl_class: CLASS_USER, .count: 1, .error_idx: 0, .request_fd: 0, \
+         .controls: [{.id: BRIGHTNESS, .size: 0, .value: 300 => 255}]}",
+    );
+}
