@@ -81,3 +81,14 @@ fn the_controls_of_a_camera_follow_their_list() {
          .controls: [{.id: BRIGHTNESS, .size: 0, .value: 300 => 255}]}",
     );
 }
+
+#[test]
+fn the_command_of_a_dvb_property_says_what_its_value_is() {
+    let list = bytes![2u32, 0u32, 0x2000u64];
+    let property = |command: u32, value: u32| [bytes![command, 0u32, 0u32, 0u32, value], vec![0; 56]].concat();
+    let properties = [property(17, 5), property(3, 11_953_000)].concat();
+    ioctl(0x4010_6f52, 0).entry(2, &list).at(2, PieceTime::Entry, 0x2000, &properties).prints(
+        "fd: 3, cmd: FE_SET_PROPERTY, arg: {.num: 2, .props: [{.cmd: DELIVERY_SYSTEM, .data: DVBS, .result: 0}, \
+         {.cmd: FREQUENCY, .data: 11953000, .result: 0}]}",
+    );
+}
