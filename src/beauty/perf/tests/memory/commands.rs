@@ -55,3 +55,40 @@ fn an_array_at_the_end_has_the_elements_that_the_kernel_wrote() {
         "fd: 3, cmd: FS_IOC_FIEMAP, arg: {.fm_start: 0, .fm_length: 4096, .fm_flags: 0, .fm_mapped_extents: 0, .fm_extent_count: 2}",
     );
 }
+
+#[test]
+fn the_command_of_ethtool_says_what_its_data_is() {
+    let request = [&b"eth0\0\0\0\0\0\0\0\0\0\0\0\0"[..], &bytes![0x2000u64, 0u64, 0u64]].concat();
+    let data = |command: u32, value: u32| [bytes![command, value], vec![0; 192]].concat();
+    let flags = |before: u32, after: u32| {
+        let entry = ioctl(0x8946, 0).entry(2, &request).at(2, PieceTime::Entry, 0x2000, &data(0x25, before));
+        entry.exit(2, &request).at(2, PieceTime::Exit, 0x2000, &data(0x25, after))
+    };
+    flags(9, 0x8080).prints("fd: 3, cmd: SIOCETHTOOL, arg: {.ifr_name: \"eth0\", .ifr_data: {.cmd: GFLAGS, .data: TXVLAN|LRO}}");
+    ioctl(0x8946, -95).entry(2, &request).at(2, PieceTime::Entry, 0x2000, &data(0x13, 1)).prints(
+        "fd: 3, cmd: SIOCETHTOOL, arg: {.ifr_name: \"eth0\", .ifr_data: {.cmd: SPAUSEPARAM, .autoneg: ENABLE, .rx_pause: 0, \
+         .tx_pause: 0}}",
+    );
+}
+
+#[test]
+fn the_controls_of_a_camera_follow_their_list() {
+    let list = bytes![0x98_0000u32, 1u32, 0u32, 0u32, 0u32, 0u32, 0x2000u64];
+    let control = |value: u32| bytes![0x98_0900u32, 0u32, 0u32, value, 0u32];
+    let entry = ioctl(0xc020_5648, 0).entry(2, &list).at(2, PieceTime::Entry, 0x2000, &control(300));
+    entry.exit(2, &list).at(2, PieceTime::Exit, 0x2000, &control(255)).prints(
+        "fd: 3, cmd: VIDIOC_S_EXT_CTRLS, arg: {.ctrl_class: CLASS_USER, .count: 1, .error_idx: 0, .request_fd: 0, \
+         .controls: [{.id: BRIGHTNESS, .size: 0, .value: 300 => 255}]}",
+    );
+}
+
+#[test]
+fn the_command_of_a_dvb_property_says_what_its_value_is() {
+    let list = bytes![2u32, 0u32, 0x2000u64];
+    let property = |command: u32, value: u32| [bytes![command, 0u32, 0u32, 0u32, value], vec![0; 56]].concat();
+    let properties = [property(17, 5), property(3, 11_953_000)].concat();
+    ioctl(0x4010_6f52, 0).entry(2, &list).at(2, PieceTime::Entry, 0x2000, &properties).prints(
+        "fd: 3, cmd: FE_SET_PROPERTY, arg: {.num: 2, .props: [{.cmd: DELIVERY_SYSTEM, .data: DVBS, .result: 0}, \
+         {.cmd: FREQUENCY, .data: 11953000, .result: 0}]}",
+    );
+}
