@@ -146,7 +146,7 @@ mod tests {
         let around = Surroundings { var: &|_| None, read: &|_| Ok(None), page_bytes: 4096 };
         let page = include_str!("../man/rtrace.1.in");
         let sections = ["STRACE", "PERF TRACE"].map(|name| page.split_once(&format!(".SH FROM {name}\n")).unwrap().1);
-        let tables = sections.map(|section| section.split_once(".nf\n").unwrap().1.split_once(".fi\n").unwrap().0);
+        let tables = sections.map(|section| section.split_once(".nf\n\\fI").unwrap().1.split_once(".fi\n").unwrap().0);
         let mut seen = 0;
         for line in tables.iter().flat_map(|table| table.lines().skip(1)) {
             let (_, right) = line.split_once("  ").unwrap_or_else(|| panic!("no second column: {line}"));

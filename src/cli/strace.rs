@@ -6,7 +6,7 @@
 
 use crate::beauty::lookup;
 use crate::request::select::GROUPS;
-use crate::show::strace::{InHex, Lines, Pids, Stamps};
+use crate::show::strace::{InHex, Lines, Pids, SortBy, Stamps};
 use crate::text::glob;
 use clap::{ArgAction, Parser};
 use std::ffi::OsString;
@@ -34,6 +34,14 @@ struct Options {
     status: Option<String>,
     #[arg(short = 'P', long, action = ArgAction::Append)]
     trace_path: Vec<OsString>,
+    #[arg(short = 'c', long = "summary-only")]
+    summary_only: bool,
+    #[arg(short = 'C', long)]
+    summary: bool,
+    #[arg(short = 'S', long)]
+    summary_sort_by: Option<String>,
+    #[arg(short = 'w', long)]
+    summary_wall_clock: bool,
     #[arg(short = 's', long)]
     string_limit: Option<usize>,
     #[arg(short = 'a', long)]
@@ -136,6 +144,12 @@ pub fn translate(words: &[OsString]) -> Result<Translated, Refused> {
     if options.verbose > 0 {
         add(&[&word("--full")]);
     }
+    match (options.summary_only, options.summary) {
+        (true, true) => return Err(Refused::Wrong("-c/--summary-only and -C/--summary are mutually exclusive".to_owned())),
+        (true, false) => add(&[&word("-s")]),
+        (false, true) => add(&[&word("-S")]),
+        (false, false) => {}
+    }
     options.env.iter().for_each(|variable| add(&[&word("--env"), variable]));
     options.user.iter().for_each(|user| add(&[&word("--run-as"), user]));
     options.engine.iter().for_each(|engine| add(&[&word("--engine"), engine]));
@@ -176,6 +190,14 @@ fn lines(options: &Options) -> Result<Lines, Refused> {
         attached: options.follow == 1 && !is_file && options.quiet == 0,
         ends: options.quiet < 2,
         column: options.columns.unwrap_or(40),
+        sort_by: match options.summary_sort_by.as_deref() {
+            None | Some("time" | "time-total" | "total-time") => SortBy::Time,
+            Some("calls" | "count") => SortBy::Calls,
+            Some("errors" | "error") => SortBy::Errors,
+            Some("name" | "syscall" | "syscall-name") => SortBy::Name,
+            Some("none" | "nothing") => SortBy::Nothing,
+            Some(other) => return Err(Refused::Wrong(format!("invalid sortby: '{other}'"))),
+        },
     })
 }
 
@@ -276,7 +298,7 @@ pub fn is_name(program: &OsString) -> bool {
 }
 
 const HELP: &str = "\
-Usage: strace [-fqqrtttTvxxyzZ] [-e EXPR] [-a COLUMN] [-o FILE] [-s STRSIZE] [-P PATH]... [-u USER] [-E VAR=VAL]...
+Usage: strace [-cCfqqrtttTvwxxyzZ] [-S SORTBY] [-e EXPR] [-a COLUMN] [-o FILE] [-s STRSIZE] [-P PATH]... [-u USER] [-E VAR=VAL]...
               { -p PID | PROG [ARGS] }
 
 rtrace prints the lines of strace, without stopping the program. rtrace(1) lists the options that it understands; options

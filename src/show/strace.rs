@@ -21,6 +21,8 @@ pub struct Lines {
     pub ends: bool,
     /// `-a`: the column in which results begin.
     pub column: usize,
+    /// `-S`: the order of the rows of the summary.
+    pub sort_by: SortBy,
 }
 
 impl Default for Lines {
@@ -35,6 +37,7 @@ impl Default for Lines {
             attached: false,
             ends: true,
             column: 40,
+            sort_by: SortBy::Time,
         }
     }
 }
@@ -75,4 +78,20 @@ pub enum InHex {
     NotAscii,
     /// All.
     Always,
+}
+
+/// The order of the rows of the summary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SortBy {
+    /// The calls that took longest first.
+    #[default]
+    Time,
+    /// The most frequent calls first.
+    Calls,
+    /// The calls with most errors first.
+    Errors,
+    /// By name.
+    Name,
+    /// In no particular order.
+    Nothing,
 }

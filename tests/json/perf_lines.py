@@ -257,14 +257,21 @@ def changed(old, new):
         return shown(new)
     if is_unread(new):
         return shown(old)
-    if is_form("struct", old, new) and all(a == b for a, b in zip(old["members"], new["members"])):
+    if is_form("struct", old, new) and (is_part(old["members"], new["members"]) or is_part(new["members"], old["members"])):
         before, after = old["members"], new["members"]
-        members = [f".{name}: {changed(before[name], value) if name in before else shown(value)}" for name, value in after.items()]
-        members += [f".{name}: {shown(value)}" for name, value in before.items() if name not in after]
-        return "{" + ", ".join(more(new, members)) + "}"
+        whole = after if is_part(before, after) else before
+        both = lambda name: name in before and name in after
+        texts = {name: changed(before[name], after[name]) if both(name) else shown(value) for name, value in whole.items()}
+        return "{" + ", ".join(more(new, [f".{name}: {text}" for name, text in texts.items()])) + "}"
     if is_form("array", old, new) and len(old["array"]) == len(new["array"]):
         return "[" + ", ".join(more(new, list(map(changed, old["array"], new["array"])))) + "]"
     return f"{shown(old)} => {shown(new)}"
+
+
+def is_part(part, whole):
+    """Whether the members of a struct are members of the other one, in the same order."""
+    rest = iter(whole)
+    return all(name in rest for name in part)
 
 
 def is_unread(value):

@@ -7,7 +7,8 @@ use regex::Regex;
 
 /// Runs `rtrace strace` with these words.
 fn strace(machine: &Machine, words: &[&str]) -> Trace {
-    let engine: Vec<&str> = machine::engine_asked_for().iter().flat_map(|engine| ["--engine", engine]).collect();
+    let engine = machine::engine_asked_for();
+    let engine: Vec<&str> = engine.iter().flat_map(|engine| ["--engine", engine]).collect();
     plain(machine, &[&["strace"], &engine[..], words].concat())
 }
 
@@ -105,4 +106,15 @@ fn a_wrong_command_line_is_answered_in_the_words_of_strace() {
     }
     let run = plain(&machine, &["strace", "-e", "inject=openat:error=ENOENT", "true"]);
     assert!(run.status == 1 && run.stderr.contains("is not supported"), "{}", run.stderr);
+}
+
+#[test]
+fn the_summary_has_the_columns_of_strace() {
+    let Some(machine) = Machine::shared() else { return };
+    let run = strace(&machine, &["-c", "-S", "calls", "-e", "trace=getppid,execve", &machine::workload(), "int80", "1"]);
+    assert_eq!(run.status, 0);
+    let row = r" *\d+\.\d\d +\d+\.\d{6} +\d+ +\d+ +\d* ";
+    let rule = "------ ----------- ----------- --------- --------- ----------------";
+    let patterns = ["% time     seconds  usecs/call     calls    errors syscall", rule, &format!("{row}(getppid|execve)"), &format!("100.00 +\\d+\\.\\d{{6}} +\\d+ +\\d+ +\\d* total")];
+    assert_eq!(unmatched(&run, &patterns), [""; 0], "{}", run.stderr);
 }
