@@ -28,6 +28,14 @@ use crate::text::number;
 use smallvec::SmallVec;
 use std::io::Write;
 
+/// The kernel's internal errors (include/linux/errno.h), and what strace says about them.
+const RESTARTS: [(i32, &str, &str); 4] = [
+    (512, "ERESTARTSYS", "To be restarted if SA_RESTART is set"),
+    (513, "ERESTARTNOINTR", "To be restarted"),
+    (514, "ERESTARTNOHAND", "To be restarted if no handler"),
+    (516, "ERESTART_RESTARTBLOCK", "Interrupted by signal"),
+];
+
 /// Which part of a call a line has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Half {
@@ -154,12 +162,28 @@ impl Strace {
                 value::write(out, value, self.values);
                 out.push(b')');
             }
+            // What a number means follows it in parentheses.
+            Returned::Value(value @ Value::Signal(signal @ 1..)) => self.number_and_name(out, i64::from(*signal), value),
+            Returned::Value(value @ Value::Symbol { value: number, table }) if table.name(*number).is_some() => {
+                self.number_and_name(out, *number as i64, value);
+            }
             Returned::Value(value) => value::write(out, value, self.values),
             Returned::Timeout => value::failure(out, Failure::Timeout),
             Returned::Error(errno) => value::failure(out, Failure::Error(*errno)),
-            Returned::Restart(errno) => value::failure(out, Failure::Restart(*errno)),
+            Returned::Restart(errno) => match RESTARTS.iter().find(|(known, ..)| known == errno) {
+                // Writing to a Vec does not fail.
+                Some((_, name, text)) => _ = write!(out, "? {name} ({text})"),
+                None => value::failure(out, Failure::Restart(*errno)),
+            },
             Returned::Never | Returned::Pending | Returned::Unseen => out.push(b'?'),
         }
+    }
+
+    fn number_and_name(&self, out: &mut Vec<u8>, number: i64, value: &Value) {
+        number::int(out, number);
+        out.extend_from_slice(b" (");
+        value::write(out, value, self.values);
+        out.push(b')');
     }
 
     fn signal(&mut self, out: &mut Vec<u8>, event: &Event, of: &Signal) {
@@ -192,7 +216,7 @@ impl Strace {
         }
         let pointer = |address: u64| if address == 0 { "NULL".to_owned() } else { format!("{address:#x}") };
         info.address.into_iter().for_each(|address| member("si_addr", pointer(address)));
-        info.timer.into_iter().for_each(|timer| member("si_timerid", format!("{timer:#x}")));
+        info.timer.into_iter().for_each(|timer| member("si_timerid", if timer == 0 { "0".to_owned() } else { format!("{timer:#x}") }));
         info.overrun.into_iter().for_each(|overrun| member("si_overrun", overrun.to_string()));
         if let Some(value) = info.value {
             member("si_int", (value as i32).to_string());
