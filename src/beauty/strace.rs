@@ -179,6 +179,11 @@ impl Strace {
         }
     }
 
+    /// Returns whether lines of a signal are shown.
+    fn shows(&self, signal: i32) -> bool {
+        u32::try_from(signal).ok().and_then(|signal| self.show.strace.signals.checked_shr(signal)).is_none_or(|bits| bits & 1 != 0)
+    }
+
     fn number_and_name(&self, out: &mut Vec<u8>, number: i64, value: &Value) {
         number::int(out, number);
         out.extend_from_slice(b" (");
@@ -280,7 +285,7 @@ impl Style for Strace {
                 self.families = families;
             }
             // A tracer that stops tasks never sees this one.
-            EventKind::Signal(signal) if signal.number == libc::SIGKILL => {}
+            EventKind::Signal(signal) if signal.number == libc::SIGKILL || !self.shows(signal.number) => {}
             EventKind::Signal(signal) => self.signal(out, event, signal),
             EventKind::Exit(end) => {
                 if self.show.strace.ends {

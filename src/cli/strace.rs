@@ -4,7 +4,7 @@
 //! Options that cannot change what is printed, because they say how strace stops the program, are accepted. Other
 //! options that rtrace does not have are refused with a sentence.
 
-use crate::beauty::lookup;
+use crate::beauty::{lookup, signal};
 use crate::request::select::GROUPS;
 use crate::show::strace::{InHex, Lines, Pids, SortBy, Stamps};
 use crate::text::glob;
@@ -153,11 +153,13 @@ pub fn translate(words: &[OsString]) -> Result<Translated, Refused> {
     options.env.iter().for_each(|variable| add(&[&word("--env"), variable]));
     options.user.iter().for_each(|user| add(&[&word("--run-as"), user]));
     options.engine.iter().for_each(|engine| add(&[&word("--engine"), engine]));
-    for more in expressions(&options)? {
-        add(&[&more]);
-    }
+    let expressions = expressions(&options)?;
+    expressions.words.iter().for_each(|more| add(&[more]));
     add(&[&word("--")]);
     translated.words.extend(options.command);
+    let lines = &mut translated.lines;
+    (lines.signals, lines.attached, lines.ends) =
+        (expressions.signals, lines.attached && !expressions.hides_attached, lines.ends && !expressions.hides_ends);
     Ok(translated)
 }
 
@@ -189,6 +191,7 @@ fn lines(options: &Options) -> Result<Lines, Refused> {
         files: options.files > 0,
         attached: options.follow == 1 && !is_file && options.quiet == 0,
         ends: options.quiet < 2,
+        signals: u128::MAX,
         column: options.columns.unwrap_or(40),
         sort_by: match options.summary_sort_by.as_deref() {
             None | Some("time" | "time-total" | "total-time") => SortBy::Time,
@@ -201,8 +204,20 @@ fn lines(options: &Options) -> Result<Lines, Refused> {
     })
 }
 
+/// What `-e` and its long forms say.
+#[derive(Debug, Default)]
+struct Expressions {
+    /// Words of rtrace's own command line.
+    words: Vec<OsString>,
+    /// The signals that are shown, as bits.
+    signals: u128,
+    hides_attached: bool,
+    hides_ends: bool,
+}
+
 /// Translates what `-e`, `-z`, `-Z`, `--trace`, `--signal` and `--status` say.
-fn expressions(options: &Options) -> Result<Vec<OsString>, Refused> {
+fn expressions(options: &Options) -> Result<Expressions, Refused> {
+    let mut expressions = Expressions { signals: u128::MAX, ..Expressions::default() };
     let mut words = Vec::new();
     let long = [("trace", &options.trace), ("signal", &options.signal), ("status", &options.status)];
     let long = long.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
@@ -211,14 +226,13 @@ fn expressions(options: &Options) -> Result<Vec<OsString>, Refused> {
         let (name, value) = expression.split_once('=').unwrap_or(("trace", &expression));
         match name {
             "trace" | "t" => traced = Some(value.to_owned()),
-            "signal" | "signals" | "s" if matches!(value, "none" | "!all") => words.push("--no-signals".into()),
-            "signal" | "signals" | "s" if value == "all" => {}
+            "signal" | "signals" | "s" => expressions.signals = signals(value)?,
+            "quiet" | "silent" | "silence" | "q" => quiet(value, &mut expressions)?,
             "status" => status = Some(value.to_owned()),
             "abbrev" | "a" if value == "none" => words.push("--full".into()),
             "verbose" | "v" | "abbrev" | "a" if value == "all" => {}
-            "signal" | "signals" | "s" | "abbrev" | "a" | "verbose" | "v" | "raw" | "x" | "read" | "reads" | "r" | "write" | "writes"
-            | "w" | "quiet" | "silent" | "silence" | "q" | "fault" | "inject" | "kvm" | "decode-fds" | "decode-fd" | "decode-pids"
-            | "decode-pid" | "trace-fds" | "trace-fd" | "namespace" => {
+            "abbrev" | "a" | "verbose" | "v" | "raw" | "x" | "read" | "reads" | "r" | "write" | "writes" | "w" | "fault" | "inject" | "kvm"
+            | "decode-fds" | "decode-fd" | "decode-pids" | "decode-pid" | "trace-fds" | "trace-fd" | "namespace" => {
                 return Err(Refused::Wrong(format!("-e {expression} is not supported yet (rtrace has no such option)")));
             }
             _ => traced = Some(expression.clone()),
@@ -238,7 +252,37 @@ fn expressions(options: &Options) -> Result<Vec<OsString>, Refused> {
     if let Some(traced) = traced {
         words.extend(selection(&traced)?);
     }
-    Ok(words)
+    Ok(Expressions { words, ..expressions })
+}
+
+/// Returns the signals of a set, as bits.
+fn signals(set: &str) -> Result<u128, Refused> {
+    let (is_negated, list) = set.strip_prefix('!').map_or((false, set), |list| (true, list));
+    let bits = match list {
+        "all" => u128::MAX,
+        "none" => 0,
+        _ => list.split(',').try_fold(0, |bits, name| {
+            let number = name.parse().ok().or_else(|| signal::number(&name.to_uppercase())).filter(|number| (1..128).contains(number));
+            number.map(|number| bits | 1 << number).ok_or_else(|| Refused::Wrong(format!("invalid signal '{name}'")))
+        })?,
+    };
+    Ok(if is_negated { !bits } else { bits })
+}
+
+/// Applies a set of kinds of lines that are not printed.
+fn quiet(set: &str, expressions: &mut Expressions) -> Result<(), Refused> {
+    for word in set.split(',') {
+        match word {
+            "attach" => expressions.hides_attached = true,
+            "exit" | "exits" => expressions.hides_ends = true,
+            "all" => (expressions.hides_attached, expressions.hides_ends) = (true, true),
+            "none" => (expressions.hides_attached, expressions.hides_ends) = (false, false),
+            // rtrace never prints these.
+            "path-resolution" | "path-resolve" | "personality" | "thread-execve" | "superseded" => {}
+            other => return Err(Refused::Wrong(format!("invalid quiet keyword '{other}'"))),
+        }
+    }
+    Ok(())
 }
 
 /// Translates a set of system calls.
@@ -246,13 +290,18 @@ fn selection(set: &str) -> Result<Vec<OsString>, Refused> {
     let (is_negated, list) = set.strip_prefix('!').map_or((false, set), |list| (true, list));
     match (list, is_negated) {
         ("all", false) | ("none", true) => return Ok(Vec::new()),
-        ("none", false) | ("all", true) => return Ok(vec!["--no-syscalls".into()]),
+        ("none", false) | ("all", true) => return Ok(nothing()),
         _ => {}
     }
     let items: Vec<Option<String>> = list.split(',').map(item).collect::<Result<_, _>>()?;
     let sign = if is_negated { "!" } else { "" };
     let items: Vec<String> = items.into_iter().flatten().map(|item| format!("{sign}{item}")).collect();
-    Ok(if items.is_empty() { vec!["--no-syscalls".into()] } else { vec!["-e".into(), items.join(",").into()] })
+    Ok(if items.is_empty() { nothing() } else { vec!["-e".into(), items.join(",").into()] })
+}
+
+/// No system calls. Signals are shown nevertheless.
+fn nothing() -> Vec<OsString> {
+    ["--no-syscalls", "--signals"].map(OsString::from).to_vec()
 }
 
 /// Translates an item of a set; `None` for a name after `?` that does not exist.
@@ -332,7 +381,9 @@ mod tests {
         assert_eq!((words.as_str(), lines.pids, lines.files), ("--string-limit 100 -e !getpid,!close -- ls", Pids::Brackets, true));
         assert_eq!(translated(&["-p", "1 2", "-p3", "-ff", "-o", "x"]).unwrap().0, "--output-separately -o x -p 1,2 -p 3 --");
         assert_eq!(translated(&["-Z", "-efile", "-D", "--seccomp-bpf", "ls"]).unwrap().0, "--no-inherit --failure -e %file -- ls");
-        assert_eq!(translated(&["-e", "none", "-e", "signal=none", "ls"]).unwrap().0, "--no-inherit --no-signals --no-syscalls -- ls");
+        assert_eq!(translated(&["-e", "none", "-e", "signal=none", "ls"]).unwrap().0, "--no-inherit --no-syscalls --signals -- ls");
+        let (_, lines) = translated(&["-e", "signal=!usr1,SIGCHLD", "-e", "quiet=exit", "ls"]).unwrap();
+        assert_eq!((lines.signals, lines.ends), (!(1 << 10 | 1 << 17), false));
     }
 
     #[test]
@@ -341,6 +392,7 @@ mod tests {
         assert_eq!(refused(&["-Q", "ls"]), "invalid option -- 'Q'");
         assert_eq!(refused(&["--bogus", "ls"]), "unrecognized option '--bogus'");
         assert_eq!(refused(&["-e", "bogus", "ls"]), "invalid system call 'bogus'");
+        assert_eq!(refused(&["-e", "signal=bogus", "ls"]), "invalid signal 'bogus'");
         assert!(refused(&["-e", "inject=openat:error=ENOENT", "ls"]).contains("not supported"));
     }
 }

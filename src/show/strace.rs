@@ -19,6 +19,8 @@ pub struct Lines {
     pub attached: bool,
     /// Lines about ends of tasks, which `-qq` omits.
     pub ends: bool,
+    /// `-e signal=`: bit N stands for signal N.
+    pub signals: u128,
     /// `-a`: the column in which results begin.
     pub column: usize,
     /// `-S`: the order of the rows of the summary.
@@ -36,6 +38,7 @@ impl Default for Lines {
             files: false,
             attached: false,
             ends: true,
+            signals: u128::MAX,
             column: 40,
             sort_by: SortBy::Time,
         }
