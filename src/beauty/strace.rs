@@ -57,14 +57,18 @@ pub struct Strace {
 
 impl Strace {
     pub fn new(show: &Show, session: &Session) -> Strace {
-        let values = value::Options { whole: show.full, hex: show.strace.hex, files: show.strace.files };
+        let values = value::Options { whole: show.full, hex: show.strace.hex, files: show.strace.files, comms: show.strace.comms };
         Strace { show: show.clone(), values, head: Head::new(&show.strace, session), families: Families::default() }
     }
 
     fn call(&mut self, out: &mut Vec<u8>, event: &Event, call: &Call, decoded: &Decoded) {
         let line = out.len();
         let is_resumed = call.shown_pending && call.exit != ExitState::Pending;
-        self.head.write(out, event.task.tid, if is_resumed { event.time } else { call.id.start });
+        self.head.write(out, event.task.tid, event.comm.as_ref(), if is_resumed { event.time } else { call.id.start });
+        if self.show.strace.numbers {
+            // Writing to a Vec does not fail.
+            _ = write!(out, "[{:4}] ", call.nr);
+        }
         out.extend_from_slice(if is_resumed { b"<... " } else { b"" });
         lookup::write_name(out, decoded.row(), call.abi, call.nr);
         out.extend_from_slice(if is_resumed { b" resumed>" } else { b"(" });
@@ -117,12 +121,9 @@ impl Strace {
             Half::Second => first_written..arguments.len(),
         };
         for (at, (argument, part)) in arguments[shown.clone()].iter().enumerate() {
-            out.extend_from_slice(if at > 0 { b", " } else { b"" });
+            out.extend_from_slice(if shown.start + at > 0 { b", " } else { b"" });
             label(out, part.map_or("", |part| part.label));
             self.argument(out, &argument.values(), part.map_or(Form::Plain, |part| part.form));
-        }
-        if half == Half::First && !shown.is_empty() && shown.end < arguments.len() {
-            out.extend_from_slice(b", ");
         }
     }
 
@@ -192,7 +193,7 @@ impl Strace {
     }
 
     fn signal(&mut self, out: &mut Vec<u8>, event: &Event, of: &Signal) {
-        self.head.write(out, event.task.tid, event.time);
+        self.head.write(out, event.task.tid, event.comm.as_ref(), event.time);
         out.extend_from_slice(b"--- ");
         value::write_signal(out, of.number);
         out.extend_from_slice(b" {si_signo=");
@@ -231,7 +232,7 @@ impl Strace {
     }
 
     fn task_end(&mut self, out: &mut Vec<u8>, event: &Event, end: TaskEnd) {
-        self.head.write(out, event.task.tid, event.time);
+        self.head.write(out, event.task.tid, event.comm.as_ref(), event.time);
         match end {
             // Writing to a Vec does not fail.
             TaskEnd::Exited(status) => _ = write!(out, "+++ exited with {status} +++"),

@@ -9,6 +9,7 @@ use super::filter_bytes::Filters;
 use super::settings::Settings;
 use super::types::{self, Types};
 use crate::kernel::btf::{self, Btf, LookupKind};
+use crate::kernel::descriptors;
 use crate::kernel::machine::possible_cpus;
 use crate::kernel::tracefs::Tracefs;
 use crate::sys::bpf::{self, Code, ProgramType};
@@ -76,6 +77,10 @@ impl LoadedObject {
         }
         set_initial_values(&mut open, settings, on, &types, shared)?;
         let object = bpf::prepare(open).context(REFUSED)?;
+        // Without a descriptor to spare, libbpf finds that the kernel lacks features, and leaves out maps without an error.
+        // Each program needs another descriptor when it is attached.
+        let count = object.progs().filter(|program| program.autoload()).count();
+        descriptors::check_room(2 * count).context(REFUSED)?;
         let programs = load_programs(&object, &kernel, &types)?;
         Ok(LoadedObject { object, programs, finds_always: has_cast })
     }

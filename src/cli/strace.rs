@@ -10,7 +10,7 @@ use crate::show::strace::{InHex, Lines, Pids, SortBy, Stamps};
 use crate::text::glob;
 use clap::{ArgAction, Parser};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// The options of strace that rtrace understands.
 #[derive(Debug, Parser)]
@@ -60,6 +60,14 @@ struct Options {
     hex: u8,
     #[arg(short = 'y', action = ArgAction::Count)]
     files: u8,
+    #[arg(short = 'Y')]
+    comms: bool,
+    #[arg(short = 'n', long = "syscall-number")]
+    numbers: bool,
+    #[arg(long)]
+    syscall_limit: Option<u64>,
+    #[arg(short = 'A', long = "output-append-mode")]
+    append: bool,
     #[arg(short = 'q', action = ArgAction::Count)]
     quiet: u8,
     #[arg(short = 'z', long)]
@@ -135,7 +143,8 @@ pub fn translate(words: &[OsString]) -> Result<Translated, Refused> {
     if options.output_separately || options.follow > 1 {
         add(&[&word("--output-separately")]);
     }
-    options.output.iter().for_each(|file| add(&[&word("-o"), file]));
+    options.output.iter().for_each(|file| add(&[&word("-o"), &output(file, options.append)]));
+    options.syscall_limit.iter().for_each(|limit| add(&[&word("--max-events"), &word(&limit.to_string())]));
     for pids in &options.attach {
         add(&[&word("-p"), &word(&pids.split([' ', '\n', '\t']).filter(|pid| !pid.is_empty()).collect::<Vec<_>>().join(","))]);
     }
@@ -161,6 +170,15 @@ pub fn translate(words: &[OsString]) -> Result<Translated, Refused> {
     (lines.signals, lines.attached, lines.ends) =
         (expressions.signals, lines.attached && !expressions.hides_attached, lines.ends && !expressions.hides_ends);
     Ok(translated)
+}
+
+/// Returns where the output goes. rtrace does not append to files, but a command may.
+fn output(file: &OsString, append: bool) -> OsString {
+    if !append || file.as_bytes().starts_with(b"|") {
+        return file.clone();
+    }
+    let quoted = file.as_bytes().iter().flat_map(|byte| if *byte == b'\'' { b"'\\''".to_vec() } else { vec![*byte] });
+    OsString::from_vec(b"|cat >>'".iter().copied().chain(quoted).chain(*b"'").collect())
 }
 
 /// Returns how lines are printed.
@@ -189,6 +207,8 @@ fn lines(options: &Options) -> Result<Lines, Refused> {
         relative: options.relative > 0,
         durations: options.durations > 0,
         files: options.files > 0,
+        numbers: options.numbers,
+        comms: options.comms,
         attached: options.follow == 1 && !is_file && options.quiet == 0,
         ends: options.quiet < 2,
         signals: u128::MAX,
@@ -231,8 +251,8 @@ fn expressions(options: &Options) -> Result<Expressions, Refused> {
             "status" => status = Some(value.to_owned()),
             "abbrev" | "a" if value == "none" => words.push("--full".into()),
             "verbose" | "v" | "abbrev" | "a" if value == "all" => {}
-            "abbrev" | "a" | "verbose" | "v" | "raw" | "x" | "read" | "reads" | "r" | "write" | "writes" | "w" | "fault" | "inject" | "kvm"
-            | "decode-fds" | "decode-fd" | "decode-pids" | "decode-pid" | "trace-fds" | "trace-fd" | "namespace" => {
+            "abbrev" | "a" | "verbose" | "v" | "raw" | "x" | "read" | "reads" | "r" | "write" | "writes" | "w" | "fault" | "inject"
+            | "kvm" | "decode-fds" | "decode-fd" | "decode-pids" | "decode-pid" | "trace-fds" | "trace-fd" | "namespace" => {
                 return Err(Refused::Wrong(format!("-e {expression} is not supported yet (rtrace has no such option)")));
             }
             _ => traced = Some(expression.clone()),
@@ -347,7 +367,7 @@ pub fn is_name(program: &OsString) -> bool {
 }
 
 const HELP: &str = "\
-Usage: strace [-cCfqqrtttTvwxxyzZ] [-S SORTBY] [-e EXPR] [-a COLUMN] [-o FILE] [-s STRSIZE] [-P PATH]... [-u USER] [-E VAR=VAL]...
+Usage: strace [-AcCfnqqrtttTvwxxyYzZ] [-S SORTBY] [-e EXPR] [-a COLUMN] [-o FILE] [-s STRSIZE] [-P PATH]... [-u USER] [-E VAR=VAL]...
               { -p PID | PROG [ARGS] }
 
 rtrace prints the lines of strace, without stopping the program. rtrace(1) lists the options that it understands; options
@@ -380,6 +400,10 @@ mod tests {
         let (words, lines) = translated(&["-fs", "100", "-e!getpid,close", "-y", "ls"]).unwrap();
         assert_eq!((words.as_str(), lines.pids, lines.files), ("--string-limit 100 -e !getpid,!close -- ls", Pids::Brackets, true));
         assert_eq!(translated(&["-p", "1 2", "-p3", "-ff", "-o", "x"]).unwrap().0, "--output-separately -o x -p 1,2 -p 3 --");
+        assert_eq!(
+            translated(&["-A", "-o", "it's", "--syscall-limit=2", "ls"]).unwrap().0,
+            r"--no-inherit -o |cat >>'it'\''s' --max-events 2 -- ls"
+        );
         assert_eq!(translated(&["-Z", "-efile", "-D", "--seccomp-bpf", "ls"]).unwrap().0, "--no-inherit --failure -e %file -- ls");
         assert_eq!(translated(&["-e", "none", "-e", "signal=none", "ls"]).unwrap().0, "--no-inherit --no-syscalls --signals -- ls");
         let (_, lines) = translated(&["-e", "signal=!usr1,SIGCHLD", "-e", "quiet=exit", "ls"]).unwrap();

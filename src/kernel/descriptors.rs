@@ -5,6 +5,7 @@
 
 use crate::text::os_error::without_error_numbers;
 use anyhow::anyhow;
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use std::io;
 
@@ -24,6 +25,15 @@ pub fn raise() -> anyhow::Result<Rlimit> {
         Some(limit) if limit < FILES_MIN => Err(anyhow!("{}", too_low(limit))),
         _ => Ok(before),
     }
+}
+
+/// Checks that this many further descriptors can be opened.
+///
+/// # Errors
+/// They cannot (EMFILE, ENFILE).
+pub fn check_room(count: usize) -> io::Result<()> {
+    let opened: Result<Vec<_>, _> = (0..count).map(|_| eventfd(0, EventfdFlags::CLOEXEC)).collect();
+    opened.map(drop).map_err(io::Error::from)
 }
 
 /// Restores the limits that rtrace was started with for a child process.

@@ -21,6 +21,10 @@ pub struct Lines {
     pub ends: bool,
     /// `-e signal=`: bit N stands for signal N.
     pub signals: u128,
+    /// `-n`: the numbers of system calls.
+    pub numbers: bool,
+    /// `-Y`: the comms of tasks.
+    pub comms: bool,
     /// `-a`: the column in which results begin.
     pub column: usize,
     /// `-S`: the order of the rows of the summary.
@@ -39,6 +43,8 @@ impl Default for Lines {
             attached: false,
             ends: true,
             signals: u128::MAX,
+            numbers: false,
+            comms: false,
             column: 40,
             sort_by: SortBy::Time,
         }

@@ -88,8 +88,8 @@ fn stamps_and_durations_have_the_form_of_strace() {
 fn a_call_that_takes_long_has_two_lines() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let trace = strace(&machine, &["-f", "-e", "trace=read", "sh", "-c", "(sleep 2; echo late) | cat"]);
-    let begin = trace.stderr.find("read(0,  <unfinished ...>\n").unwrap_or_else(|| panic!("{}", trace.stderr));
-    let end = trace.stderr.find(r#"<... read resumed>"late\n", 131072)"#).unwrap_or_else(|| panic!("{}", trace.stderr));
+    let begin = trace.stderr.find("read(0 <unfinished ...>\n").unwrap_or_else(|| panic!("{}", trace.stderr));
+    let end = trace.stderr.find(r#"<... read resumed>, "late\n", 131072)"#).unwrap_or_else(|| panic!("{}", trace.stderr));
     assert!(begin < end);
 }
 

@@ -1,6 +1,7 @@
 //! The beginning of a line: whose it is, and when it happened.
 
-use crate::event::Time;
+use super::quote;
+use crate::event::{Comm, Time};
 use crate::session::Session;
 use crate::session::Zone;
 use crate::show::strace::{Lines, Pids, Stamps};
@@ -14,6 +15,7 @@ pub struct Head {
     stamps: Stamps,
     relative: bool,
     pids: Pids,
+    comms: bool,
     /// The tasks that are alive, as far as it is known.
     tasks: FxHashSet<i32>,
     /// The time of the previous line.
@@ -29,6 +31,7 @@ impl Head {
             stamps: lines.stamps,
             relative: lines.relative,
             pids: lines.pids,
+            comms: lines.comms,
             tasks: FxHashSet::default(),
             previous: None,
             realtime_offset: session.realtime_offset,
@@ -47,14 +50,27 @@ impl Head {
     }
 
     /// Writes the beginning of a line of a task.
-    pub fn write(&mut self, out: &mut Vec<u8>, tid: i32, time: Time) {
+    pub fn write(&mut self, out: &mut Vec<u8>, tid: i32, comm: Option<&Comm>, time: Time) {
         self.begun(tid);
+        let comm = comm.filter(|_| self.comms);
         // Writing to a Vec does not fail.
-        match self.pids {
-            Pids::Column => _ = write!(out, "{tid:<5} "),
-            Pids::Brackets if self.tasks.len() > 1 => _ = write!(out, "[pid {tid:5}] "),
-            Pids::Brackets | Pids::Never => {}
-        }
+        _ = match (self.pids, comm) {
+            (Pids::Column, None) => write!(out, "{tid:<5} "),
+            (Pids::Column, Some(_)) => write!(out, "{tid}"),
+            (Pids::Brackets, _) if self.tasks.len() > 1 => write!(out, "[pid {tid:5}"),
+            (Pids::Brackets | Pids::Never, _) => return self.times(out, time),
+        };
+        comm.into_iter().for_each(|comm| quote::comm(out, comm));
+        out.extend_from_slice(match (self.pids, comm) {
+            (Pids::Brackets, _) => b"] ",
+            (_, Some(_)) => b" ",
+            _ => b"",
+        });
+        self.times(out, time);
+    }
+
+    /// Writes the time stamps of a line.
+    fn times(&mut self, out: &mut Vec<u8>, time: Time) {
         self.stamp(out, time);
         let previous = self.previous.replace(time).unwrap_or(time);
         if self.relative {
@@ -90,7 +106,7 @@ mod tests {
         let mut head = Head::new(&lines, &Session { realtime_offset: 86_399 * SECOND, zone: Zone::utc(), ..Session::default() });
         [(7, 500_001_000), (7, 1_500_001_000), (12345, 1_500_002_000)].map(|(tid, time)| {
             let mut out = Vec::new();
-            head.write(&mut out, tid, Time(time));
+            head.write(&mut out, tid, None, Time(time));
             String::from_utf8(out).unwrap()
         })
     }

@@ -31,6 +31,13 @@ pub fn escaped(out: &mut Vec<u8>, bytes: &[u8], more: &[u8]) {
     }
 }
 
+/// Appends the name of a task: `<sh>`.
+pub fn comm(out: &mut Vec<u8>, comm: &[u8]) {
+    out.push(b'<');
+    escaped(out, comm, b"<>");
+    out.push(b'>');
+}
+
 /// Appends the shortest octal escape; all three digits if a digit follows, which would belong to it otherwise.
 fn octal(out: &mut Vec<u8>, byte: u8, is_before_digit: bool) {
     let digits = [byte >> 6, byte >> 3 & 7, byte & 7];

@@ -30,6 +30,8 @@ pub struct Options {
     pub whole: bool,
     /// `-y`: the files behind descriptors.
     pub files: bool,
+    /// `-Y`: the comms of tasks.
+    pub comms: bool,
 }
 
 /// Appends a value.
@@ -52,7 +54,10 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
             number::int(out, i64::from(*fd));
             write_file(out, *file, options);
         }
-        Value::Pid { pid, .. } => number::int(out, i64::from(*pid)),
+        Value::Pid { pid, comm, .. } => {
+            number::int(out, i64::from(*pid));
+            comm.iter().filter(|_| options.comms).for_each(|comm| quote::comm(out, comm));
+        }
         Value::Id { id, .. } => id_number(out, *id),
         Value::Signal(signal) => write_signal(out, *signal),
         Value::Dev { major, minor } => {
