@@ -8,7 +8,7 @@ use crate::event::verdict::{CallsVerdict, EventVerdict, InstanceVerdict, Nothing
 use crate::gate::{Account, Gate, Settings, WithheldCalls};
 use crate::request::{EventSelection, Selector, Trace};
 use crate::session::{EventSpec, Session};
-use crate::show::Show;
+use crate::show::{Show, Style};
 use crate::syscall::ledger::{EventAccount, Ledger};
 use crate::text::near;
 
@@ -59,6 +59,10 @@ impl Selection {
     /// Returns why nothing was shown; `None` if there is nothing to explain, because everything was selected and no
     /// call was held back.
     fn nothing_shown(&self, gate: &Gate, held_back: u64, left_out: u64) -> Option<NothingShown> {
+        // strace says nothing about it.
+        if self.show.style == Style::Strace {
+            return None;
+        }
         let Account { shown, withheld, signals_shown, .. } = gate.account();
         let limits = self.limits(&withheld, left_out);
         if shown > 0 || gate.settings().max == Some(0) || (self.what.items.is_empty() && limits.is_empty()) {

@@ -25,16 +25,11 @@ fn unmatched<'t>(trace: &'t Trace, patterns: &[&'t str]) -> Vec<&'t str> {
 fn lines_are_those_of_strace() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let file = machine.file("strace-eleven", 11);
-    let trace = strace(&machine, &["-e", "trace=openat,read,close", "-P", &file, "cat", &file]);
+    let trace = plain(&machine, &["strace", "--engine", "bpf", "-e", "trace=openat,read,close", "-P", &file, "head", "-n", "5", &file]);
     assert_eq!(trace.status, 0);
     let opened = format!(r#"openat\(AT_FDCWD, "{file}", O_RDONLY\) = 3"#);
-    let patterns = [
-        &*opened,
-        r#"read\(3, ".{11}", 131072\) +  = 11"#,
-        r#"read\(3, "", 131072\) +  = 0"#,
-        r"close\(3\) {32}= 0",
-        r"\+\+\+ exited with 0 \+\+\+",
-    ];
+    let patterns =
+        [&*opened, r#"read\(3, ".{11}", \d+\) += 11"#, r#"read\(3, "", \d+\) += 0"#, r"close\(3\) {32}= 0", r"\+\+\+ exited with 0 \+\+\+"];
     assert_eq!(unmatched(&trace, &patterns), [""; 0], "{}", trace.stderr);
 }
 
@@ -43,7 +38,7 @@ fn a_link_of_the_name_strace_takes_its_command_line() {
     let Some(machine) = Machine::shared() else { return };
     let run = shell(
         &machine,
-        r#"ln -sf "$rtrace" "$dir/strace" && "$dir/strace" -qq -o "$dir/strace.log" -e getppid "$workload" int80 1 && cat "$dir/strace.log""#,
+        r#"ln -sf "$rtrace" "$dir/strace" && "$dir/strace" -qq -o "$dir/strace.log" -e getpgid true && cat "$dir/strace.log""#,
     );
     assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{}", run.stdout);
     let version = shell(&machine, r#""$dir/strace" -V"#);
@@ -66,7 +61,7 @@ fn tasks_have_numbers_where_strace_prints_them() {
     assert_eq!(strace(&machine, &["-f", "-o", &log, "-e", "trace=execve", "sh", "-c", script]).status, 0);
     let text = std::fs::read_to_string(&log).expect("the log exists");
     let line = Regex::new(r"^\d+ +(execve\(|--- SIG|\+\+\+ exited)").expect("it is one");
-    assert!(text.lines().count() > 5 && text.lines().all(|one| line.is_match(one)), "{text}");
+    assert!(text.lines().count() >= 5 && text.lines().all(|one| line.is_match(one)), "{text}");
 }
 
 #[test]
@@ -87,9 +82,10 @@ fn stamps_and_durations_have_the_form_of_strace() {
 #[test]
 fn a_call_that_takes_long_has_two_lines() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
-    let trace = strace(&machine, &["-f", "-e", "trace=read", "sh", "-c", "(sleep 2; echo late) | cat"]);
-    let begin = trace.stderr.find("read(0 <unfinished ...>\n").unwrap_or_else(|| panic!("{}", trace.stderr));
-    let end = trace.stderr.find(r#"<... read resumed>, "late\n", 131072)"#).unwrap_or_else(|| panic!("{}", trace.stderr));
+    let trace =
+        plain(&machine, &["strace", "--engine", "bpf", "-f", "-o", "|cat", "-e", "trace=read", "sh", "-c", "(sleep 2; echo late) | cat"]);
+    let begin = trace.stdout.find(" read(0 <unfinished ...>\n").unwrap_or_else(|| panic!("{}", trace.stdout));
+    let end = trace.stdout.find(r#" <... read resumed>, "late\n", 131072)"#).unwrap_or_else(|| panic!("{}", trace.stdout));
     assert!(begin < end);
 }
 
@@ -115,6 +111,11 @@ fn the_summary_has_the_columns_of_strace() {
     assert_eq!(run.status, 0);
     let row = r" *\d+\.\d\d +\d+\.\d{6} +\d+ +\d+ +\d* ";
     let rule = "------ ----------- ----------- --------- --------- ----------------";
-    let patterns = ["% time     seconds  usecs/call     calls    errors syscall", rule, &format!("{row}(getppid|execve)"), &format!("100.00 +\\d+\\.\\d{{6}} +\\d+ +\\d+ +\\d* total")];
+    let patterns = [
+        "% time     seconds  usecs/call     calls    errors syscall",
+        rule,
+        &format!("{row}(getppid|execve)"),
+        &format!("100.00 +\\d+\\.\\d{{6}} +\\d+ +\\d+ +\\d* total"),
+    ];
     assert_eq!(unmatched(&run, &patterns), [""; 0], "{}", run.stderr);
 }
