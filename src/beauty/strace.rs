@@ -8,14 +8,18 @@
 //!
 //! This module only formats: [`super::decode`] provides the values.
 
+mod arguments;
 mod change;
+mod constants;
 mod forms;
+mod netlink;
+mod part;
+mod path;
 mod quote;
 mod value;
 
-use super::decode::{Argument, Context, Decoded, Values};
+use super::decode::{Context, Decoded};
 use super::netlink::{Families, Joined};
-use super::row::{Form, Test};
 use super::style::{Style, StyleContext};
 use super::value::{Failure, Returned, Value};
 use super::{lookup, signal};
@@ -35,7 +39,7 @@ pub struct Strace {
 
 impl Strace {
     pub fn new(show: &Show) -> Strace {
-        let values = value::Options { whole: show.full, ..value::Options::default() };
+        let values = value::Options { whole: show.full, string_limit: show.string_limit, ..value::Options::default() };
         Strace { show: show.clone(), values, families: Families::default() }
     }
 
@@ -49,7 +53,7 @@ impl Strace {
         self.head(out, event);
         lookup::write_name(out, decoded.row(), call.abi, call.nr);
         out.push(b'(');
-        self.arguments(out, decoded);
+        arguments::write(out, decoded, self.values);
         if call.exit == ExitState::Pending {
             out.extend_from_slice(b" <unfinished ...>\n");
             return;
@@ -61,59 +65,9 @@ impl Strace {
         let returned = decoded.returned();
         self.outcome(out, &returned);
         if matches!(returned, Returned::Value(_)) {
-            self.behind(out, decoded);
+            arguments::behind(out, decoded, self.values);
         }
         out.push(b'\n');
-    }
-
-    fn arguments(&self, out: &mut Vec<u8>, decoded: &Decoded) {
-        let mut separator: &[u8] = b"";
-        let Some(parts) = decoded.row().and_then(|row| forms::of_call(row.name)) else {
-            for argument in decoded.args().filter(Argument::is_used) {
-                out.extend_from_slice(std::mem::replace(&mut separator, b", "));
-                self.argument(out, &argument.values());
-            }
-            return;
-        };
-        for part in parts.iter().filter(|part| !part.is_behind) {
-            let Some(argument) = decoded.args().find(|argument| argument.name() == part.name) else { continue };
-            if !argument.is_used() && part.test != Test::Unused {
-                continue;
-            }
-            out.extend_from_slice(std::mem::replace(&mut separator, b", "));
-            label(out, part.label);
-            match (argument.values(), part.form) {
-                (Values::Entry(only) | Values::Exit(only), form) => value::write_as(out, &only, form, self.values),
-                (Values::Both(both), Form::Before) => value::write(out, &both[0], self.values),
-                (Values::Both(both), Form::After) => value::write(out, &both[1], self.values),
-                (Values::Both(both), _) => change::write(out, &both[0], &both[1], self.values),
-            }
-        }
-    }
-
-    /// Writes what the call has written to the arguments that strace shows behind the result: ` (in [3])`.
-    fn behind(&self, out: &mut Vec<u8>, decoded: &Decoded) {
-        let parts = decoded.row().and_then(|row| forms::of_call(row.name)).unwrap_or_default();
-        let mut separator: &[u8] = b" (";
-        for part in parts.iter().filter(|part| part.is_behind) {
-            let Some(argument) = decoded.args().find(|argument| argument.name() == part.name) else { continue };
-            let values = argument.values();
-            let Some(value) = values.exit().or(values.entry()).filter(|value| !is_nothing(value)) else { continue };
-            out.extend_from_slice(std::mem::replace(&mut separator, b", "));
-            if !part.label.is_empty() {
-                out.extend_from_slice(part.label.as_bytes());
-                out.push(b' ');
-            }
-            value::write_as(out, value, part.form, self.values);
-        }
-        out.extend_from_slice(if separator == b", " { b")" } else { b"" });
-    }
-
-    fn argument(&self, out: &mut Vec<u8>, values: &Values) {
-        match values {
-            Values::Entry(only) | Values::Exit(only) => value::write(out, only, self.values),
-            Values::Both(both) => change::write(out, &both[0], &both[1], self.values),
-        }
     }
 
     fn outcome(&self, out: &mut Vec<u8>, returned: &Returned) {
@@ -122,6 +76,12 @@ impl Strace {
             Returned::Value(value @ Value::Flags { bits, .. }) => {
                 number::hex(out, *bits);
                 out.extend_from_slice(b" (flags ");
+                value::write(out, value, self.values);
+                out.push(b')');
+            }
+            Returned::Value(value @ (Value::Symbol { value: raw, .. } | Value::Packed { raw, .. })) => {
+                number::uint(out, *raw);
+                out.extend_from_slice(b" (");
                 value::write(out, value, self.values);
                 out.push(b')');
             }
@@ -195,23 +155,6 @@ impl Strace {
             Some(records) => _ = writeln!(out, "+++ {records} records lost +++"),
             None => out.extend_from_slice(b"+++ some records lost +++\n"),
         }
-    }
-}
-
-/// Writes the name of an argument, if strace shows one.
-fn label(out: &mut Vec<u8>, label: &str) {
-    if !label.is_empty() {
-        out.extend_from_slice(label.as_bytes());
-        out.push(b'=');
-    }
-}
-
-/// Returns whether there is nothing that could be shown behind a result.
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Array(of) => of.items.is_empty(),
-        Value::Unread(_) | Value::Address(_) => true,
-        _ => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Looks up the rows of `beauty/strace.tbl`.
 
-use crate::beauty::row::{Part, Parts};
-use crate::beauty::tables::{CALL_FORMS, FLAG_ORDERS, STRUCT_FORMS};
+use crate::beauty::row::{Part, Parts, When};
+use crate::beauty::tables::{CALL_FORMS, FLAG_ORDERS, PACKED_FORMS, STRUCT_FORMS, WHEN_FORMS};
 
 /// Returns the members of a struct in strace's order; `None` if it shows all of them in the order of memory.
 pub fn of_struct(name: &str) -> Option<&'static [Part]> {
@@ -11,6 +11,18 @@ pub fn of_struct(name: &str) -> Option<&'static [Part]> {
 /// Returns the arguments of a syscall in strace's order; `None` if it shows all of them in that of the registers.
 pub fn of_call(name: &str) -> Option<&'static [Part]> {
     parts(CALL_FORMS, name)
+}
+
+/// Returns how strace writes a number that packs several values: the macro or `|`, and the values.
+pub fn of_packed(name: &str) -> Option<&'static [Part]> {
+    parts(PACKED_FORMS, name)
+}
+
+/// Returns how strace writes the arguments of a syscall if some have certain values.
+pub fn when(name: &str) -> &'static [When] {
+    let begin = WHEN_FORMS.partition_point(|row| row.name < name);
+    let rest = &WHEN_FORMS[begin..];
+    &rest[..rest.partition_point(|row| row.name == name)]
 }
 
 fn parts(all: &'static [Parts], name: &str) -> Option<&'static [Part]> {
