@@ -7,10 +7,11 @@ use super::structs::{Body, StructRow};
 use std::fmt::{self, Write};
 
 /// The words after a colon that say how a value is written, and the variants of `form::Form`.
-const FORMS: [(&str, &str); 31] = [
+const FORMS: [(&str, &str); 34] = [
     ("address", "Address"),
     ("bar", "Bar"),
     ("blanks", "Blanks"),
+    ("boxed", "Boxed"),
     ("bytes", "Bytes"),
     ("date", "Date"),
     ("decimal", "Decimal"),
@@ -22,18 +23,20 @@ const FORMS: [(&str, &str); 31] = [
     ("hex_string", "HexString"),
     ("htonl", "Htonl"),
     ("htons", "Htons"),
-    ("interface", "Interface"),
+    ("int", "Int"),
     ("ioctl", "Ioctl"),
     ("kib", "Kib"),
     ("mac", "Mac"),
     ("nul", "Nul"),
+    ("null", "Null"),
     ("number", "Number"),
+    ("option", "Option"),
     ("or_zero", "OrZero"),
     ("path", "Path"),
     ("private", "Private"),
     ("pton", "Pton"),
     ("ready", "Ready"),
-    ("shifts", "Shifts"),
+    ("shifted", "Shifted"),
     ("signal", "Signal"),
     ("skid", "Skid"),
     ("tail", "Tail"),
@@ -45,8 +48,14 @@ const FORMS: [(&str, &str); 31] = [
 /// `form::Side`.
 const SIDES: [(&str, &str); 3] = [("after", "After"), ("before", "Before"), ("merged", "Merged")];
 
-/// The word that stands for the values of bit fields among flags.
-const FIELDS: &str = "*";
+/// The word that stands for the values of bit fields among flags, and for all other members of a struct.
+const OTHERS: &str = "*";
+
+/// Members that no row has, because decoders add them: the bytes that follow a struct, and what a control message has.
+const ADDED: [&str; 2] = ["tail", "cmsg_data"];
+
+/// The words that say how a number without a name is written: in decimal or hexadecimal digits, without a comment.
+const UNNAMED: [&str; 2] = ["#", "0x"];
 
 /// A row.
 #[derive(Clone, Debug)]
@@ -117,7 +126,7 @@ fn parse(row: &Row) -> Result<FormRow, Fault> {
     let known = KINDS.iter().find(|(word, _)| word == kind).map(|(_, kind)| *kind);
     let words_of_kinds = || KINDS.map(|(word, _)| word).join(", ");
     let kind = known.ok_or_else(|| fault(format!("`{kind}` is none of {}", words_of_kinds())))?;
-    let is_test = |word: &&&str| kind == Kind::When && word.contains("==") && !word.contains('?');
+    let is_test = |word: &&&str| kind == Kind::When && word.contains("==") && (word.ends_with("==?") || !word.contains('?'));
     let tests = words.iter().take_while(is_test).filter_map(|word| word.split_once("=="));
     let tests: Vec<_> = tests.map(|(arg, values)| (arg.to_owned(), values.split('|').map(str::to_owned).collect())).collect();
     let parts = parts(row, &words[tests.len()..], kind)?;
@@ -200,7 +209,7 @@ pub fn check(rows: &[FormRow], calls: &[Call], structs: &[StructRow], tables: &[
             faults.push(row.location.fault(format!("there is no {} of the name {}", format!("{:?}", row.kind).to_lowercase(), row.name)));
             continue;
         };
-        let is_field = |name: &str| row.kind == Kind::Table && name == FIELDS;
+        let is_field = |name: &str| name == OTHERS || row.kind == Kind::Struct && ADDED.contains(&name) || row.kind == Kind::Table && UNNAMED.contains(&name);
         let missing = row.parts.iter().filter(|part| !known.contains(&part.name.as_str()) && !is_field(&part.name) && !part.name.is_empty());
         let tested = row.tests.iter().filter(|(argument, _)| !known.contains(&argument.as_str()));
         faults.extend(tested.map(|(argument, _)| row.location.fault(format!("{} has no {argument}", row.name))));
@@ -241,8 +250,18 @@ pub fn emit(rows: &[FormRow]) -> Result<String, fmt::Error> {
         "/// The order in which strace writes flags, by the name of their table.\npub static FLAG_ORDERS: &[(&str, &[&str])] = &["
     )?;
     for row in of(Kind::Table) {
-        let names: Vec<&str> = row.parts.iter().map(|part| part.name.as_str()).collect();
+        let names: Vec<&str> = row.parts.iter().map(|part| part.name.as_str()).filter(|name| !UNNAMED.contains(name)).collect();
         writeln!(out, "({:?}, &{names:?}),", row.name)?;
+    }
+    writeln!(out, "];")?;
+    writeln!(out, "/// The names of constants that strace calls differently, and how it writes a number without a name.")?;
+    writeln!(out, "pub static TABLE_FORMS: &[TableForm] = &[")?;
+    for row in of(Kind::Table) {
+        let names: Vec<(&str, &str)> = row.parts.iter().map(|part| (part.name.as_str(), part.label.as_str())).filter(|(_, label)| !label.is_empty()).collect();
+        let unnamed = row.parts.iter().find(|part| UNNAMED.contains(&part.name.as_str())).map_or("", |part| part.name.as_str());
+        if !names.is_empty() || !unnamed.is_empty() {
+            writeln!(out, "TableForm {{ name: {:?}, names: &{names:?}, unnamed: {unnamed:?} }},", row.name)?;
+        }
     }
     writeln!(out, "];")?;
     Ok(out)

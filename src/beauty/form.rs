@@ -21,6 +21,17 @@ pub struct When {
     pub parts: &'static [Part],
 }
 
+/// How the constants of a table are written.
+#[derive(Debug)]
+pub struct TableForm {
+    /// The name of the table.
+    pub name: &'static str,
+    /// Names of constants, and the names that strace has for them.
+    pub names: &'static [(&'static str, &'static str)],
+    /// How a number without a name is written: `#` in decimal digits, `0x` in hexadecimal ones, both without a comment.
+    pub unnamed: &'static str,
+}
+
 /// A member or an argument.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
@@ -68,7 +79,9 @@ pub enum Form {
     Bit(&'static str),
     /// An array whose elements are separated by blanks.
     Blanks,
-    /// The bytes of the memory, as text.
+    /// A number in brackets.
+    Boxed,
+    /// The bytes of the memory, as text, if they mean something else to rtrace.
     Bytes,
     /// The end of the members that [`Form::Open`] begins.
     Close,
@@ -92,8 +105,8 @@ pub enum Form {
     Htonl,
     /// A constant in network byte order: `htons(ETH_P_ALL)`.
     Htons,
-    /// The index of a network interface, whose name only strace asks for.
-    Interface,
+    /// The lower 32 bits, as a number with a sign.
+    Int,
     /// An ioctl command without a name, as a macro with its parts.
     Ioctl,
     /// A number of bytes as a product with 1024, if it is one.
@@ -102,10 +115,14 @@ pub enum Form {
     Mac,
     /// A string with the NUL at its end.
     Nul,
+    /// The number 0 as a null pointer.
+    Null,
     /// A constant as a number.
     Number,
     /// The beginning of members that have a bracket of their own.
     Open,
+    /// The value of a socket option: a number if it has four bytes, and otherwise its bytes.
+    Option,
     /// A member that is not there is 0.
     OrZero,
     /// The path of a socket of AF_UNIX; `@` stands for the NUL before an abstract name.
@@ -116,8 +133,8 @@ pub enum Form {
     Pton,
     /// The elements of an array of struct pollfd that have events.
     Ready,
-    /// A number that packs constants, with their shifts.
-    Shifts,
+    /// A set of bits as flags: `1<<CAP_CHOWN|1<<CAP_KILL`.
+    Shifted,
     /// The number of a signal.
     Signal,
     /// The precision of sampled addresses (`precise_ip` of struct perf_event_attr).

@@ -26,9 +26,9 @@ pub fn flags(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
             out.push(b'|');
         }
         match part {
-            FlagPart::Constant { name, .. } => {
+            FlagPart::Constant { name, table } => {
                 has_names = true;
-                out.extend_from_slice(name.as_bytes());
+                out.extend_from_slice(forms::name_of_constant(table.name, name).as_bytes());
             }
             FlagPart::Rest(0) => out.push(b'0'),
             FlagPart::Rest(rest) => {
@@ -78,11 +78,17 @@ pub fn private(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
 
 /// Appends the name of a constant, or its number.
 pub fn constant(out: &mut Vec<u8>, table: &'static ConstantTable, value: u64) {
-    match table.name(value) {
-        Some(name) => out.extend_from_slice(name.as_bytes()),
-        None => {
+    if let Some(name) = table.name(value) {
+        return out.extend_from_slice(forms::name_of_constant(table.name, name).as_bytes());
+    }
+    match forms::of_table(table.name).map_or("", |form| form.unnamed) {
+        "#" if table.bits == 32 => number::int(out, i64::from(value as u32 as i32)),
+        "#" => number::uint(out, value),
+        unnamed => {
             hex(out, if table.bits == 32 { u64::from(value as u32) } else { value });
-            unknown(out, table);
+            if unnamed.is_empty() {
+                unknown(out, table);
+            }
         }
     }
 }

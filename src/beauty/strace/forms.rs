@@ -1,7 +1,7 @@
 //! Looks up the rows of `beauty/strace.tbl`.
 
-use crate::beauty::row::{Part, Parts, When};
-use crate::beauty::tables::{CALL_FORMS, FLAG_ORDERS, PACKED_FORMS, STRUCT_FORMS, WHEN_FORMS};
+use crate::beauty::row::{Part, Parts, TableForm, When};
+use crate::beauty::tables::{CALL_FORMS, FLAG_ORDERS, PACKED_FORMS, STRUCT_FORMS, TABLE_FORMS, WHEN_FORMS};
 
 /// Returns the members of a struct in strace's order; `None` if it shows all of them in the order of memory.
 pub fn of_struct(name: &str) -> Option<&'static [Part]> {
@@ -27,6 +27,17 @@ pub fn when(name: &str) -> &'static [When] {
 
 fn parts(all: &'static [Parts], name: &str) -> Option<&'static [Part]> {
     all.binary_search_by_key(&name, |row| row.name).ok().map(|at| all[at].parts)
+}
+
+/// Returns how the constants of a table are written, if this differs from their names.
+pub fn of_table(name: &str) -> Option<&'static TableForm> {
+    TABLE_FORMS.binary_search_by_key(&name, |row| row.name).ok().map(|at| &TABLE_FORMS[at])
+}
+
+/// Returns strace's name of a constant.
+pub fn name_of_constant(table: &str, name: &'static str) -> &'static str {
+    let names = of_table(table).map_or(&[][..], |form| form.names);
+    names.iter().find(|(known, _)| *known == name).map_or(name, |(_, label)| label)
 }
 
 /// The word that stands for the values of bit fields.

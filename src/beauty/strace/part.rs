@@ -23,6 +23,16 @@ pub fn structure(out: &mut Vec<u8>, of: &StructValue, name: &str, options: Optio
     out.push(b'{');
     for part in parts {
         match part.form {
+            _ if part.name == "*" => {
+                let others = of.members.iter().filter(|(name, _)| parts.iter().all(|part| part.name != *name));
+                for (name, value) in others {
+                    out.extend_from_slice(std::mem::replace(&mut separator, b", "));
+                    out.extend_from_slice(name.as_bytes());
+                    out.push(b'=');
+                    write(out, value, options);
+                }
+                continue;
+            }
             Form::Open => {
                 out.extend_from_slice(std::mem::take(&mut separator));
                 out.extend_from_slice(part.label.as_bytes());
@@ -48,7 +58,10 @@ pub fn structure(out: &mut Vec<u8>, of: &StructValue, name: &str, options: Optio
             out.extend_from_slice(part.label.as_bytes());
             out.push(b'=');
         }
-        write_as(out, value, part.form, options);
+        match (part.form, value) {
+            (Form::Tail, Value::Str(text)) => tail(out, text, of.address),
+            _ => write_as(out, value, part.form, options),
+        }
     }
     close(out, separator.is_empty(), more, b'}');
 }
@@ -163,8 +176,8 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
         (Form::Nul, Value::Str(text)) => quote::quoted(out, &[&text.bytes[..], b"\0"].concat(), options.hex),
         (Form::Path, Value::Str(text)) => path(out, text, options),
         (Form::Ready, Value::Array(of)) => ready(out, of, options),
-        (Form::Shifts, Value::Packed { name, members, .. }) => packed(out, name, members, options),
-        (Form::Tail, Value::Str(text)) => quote::quoted(out, &text.bytes, InHex::Always),
+        (Form::Option, Value::Str(text)) => option(out, text, options),
+        (Form::Shifted, Value::Array(of)) => shifted(out, of, options),
         (Form::Text, Value::Str(text)) => quote::quoted(out, text.bytes.strip_suffix(b"\0").unwrap_or(&text.bytes), options.hex),
         (Form::Vars, Value::Array(ArrayValue { address: address @ 1.., items, .. })) if !options.whole => {
             value::uncopied(out, *address, items.len() as u64, false);
@@ -183,8 +196,16 @@ fn is_of_number(form: Form) -> bool {
 fn number_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) {
     // Writing to a Vec does not fail.
     match (form, value) {
+        (Form::Boxed, Value::Int(_) | Value::Uint(_) | Value::Hex(_)) => {
+            out.push(b'[');
+            write(out, value, options);
+            out.push(b']');
+        }
         (Form::Hex, Value::Int(value)) => hex(out, *value as u64),
-        (Form::Hex, Value::Uint(value)) => hex(out, *value),
+        (Form::Hex, value) if raw(value).is_some() => hex(out, raw(value).unwrap_or_default()),
+        (Form::Int, value) if raw(value).is_some() => number::int(out, i64::from(raw(value).unwrap_or_default() as i32)),
+        (Form::Null, Value::Uint(0) | Value::Int(0) | Value::Hex(0)) => out.extend_from_slice(b"NULL"),
+        (Form::Skid, Value::Flags { bits, .. }) => skid(out, *bits),
         (Form::Hex8, value) if raw(value).is_some() => match raw(value) {
             Some(0) | None => out.extend_from_slice(b"00000000"),
             Some(value) => _ = write!(out, "{:#08x}", value as u32),
@@ -251,6 +272,40 @@ fn entries(out: &mut Vec<u8>, of: &ArrayValue) {
     let more = if of.more { "at least " } else { "" };
     // Writing to a Vec does not fail.
     _ = write!(out, " /* {more}{} entries */", of.items.len());
+}
+
+/// Appends the value of a socket option, or its address if it was not copied.
+fn option(out: &mut Vec<u8>, text: &Text, options: Options) {
+    match <[u8; 4]>::try_from(&text.bytes[..]) {
+        // Writing to a Vec does not fail.
+        Ok(bytes) if !text.cut => _ = write!(out, "[{}]", i32::from_ne_bytes(bytes)),
+        _ => string(out, text, options.hex, options),
+    }
+}
+
+/// Appends a set of bits as flags.
+fn shifted(out: &mut Vec<u8>, of: &ArrayValue, options: Options) {
+    for (at, item) in of.items.iter().enumerate() {
+        out.extend_from_slice(if at > 0 { b"|1<<" } else { b"1<<" });
+        write(out, item, options);
+    }
+    out.extend_from_slice(if of.items.is_empty() { b"0" } else { b"" });
+}
+
+/// Appends the precision of sampled addresses: two bits of the flags of struct perf_event_attr.
+fn skid(out: &mut Vec<u8>, bits: u64) {
+    const WORDS: [&str; 4] = ["arbitrary skid", "constant skid", "requested to have 0 skid", "must have 0 skid"];
+    let precision = bits >> 15 & 3;
+    // Writing to a Vec does not fail.
+    _ = write!(out, "{precision} /* {} */", WORDS[precision as usize]);
+}
+
+/// Appends the bytes that follow a struct: `/* bytes 24..31 */ "\x61..."`.
+fn tail(out: &mut Vec<u8>, text: &Text, begin: u64) {
+    let first = text.address.saturating_sub(begin);
+    // Writing to a Vec does not fail.
+    _ = write!(out, "/* bytes {first}..{} */ ", first + text.bytes.len().saturating_sub(1) as u64);
+    quote::quoted(out, &text.bytes, InHex::Always);
 }
 
 /// Appends an ioctl command by its parts: `_IOC(_IOC_READ, 0x5a, 0x1, 0xc)`.
