@@ -7,7 +7,7 @@ use super::structs::{Body, StructRow};
 use std::fmt::{self, Write};
 
 /// The words after a colon that say how a value is written, and the variants of `form::Form`.
-const FORMS: [(&str, &str); 34] = [
+const FORMS: [(&str, &str); 32] = [
     ("address", "Address"),
     ("bar", "Bar"),
     ("blanks", "Blanks"),
@@ -27,7 +27,6 @@ const FORMS: [(&str, &str); 34] = [
     ("ioctl", "Ioctl"),
     ("kib", "Kib"),
     ("mac", "Mac"),
-    ("nul", "Nul"),
     ("null", "Null"),
     ("number", "Number"),
     ("option", "Option"),
@@ -37,7 +36,6 @@ const FORMS: [(&str, &str); 34] = [
     ("pton", "Pton"),
     ("ready", "Ready"),
     ("shifted", "Shifted"),
-    ("signal", "Signal"),
     ("skid", "Skid"),
     ("tail", "Tail"),
     ("text", "Text"),
@@ -55,7 +53,7 @@ const OTHERS: &str = "*";
 const ADDED: [&str; 2] = ["tail", "cmsg_data"];
 
 /// The words that say how a number without a name is written: in decimal or hexadecimal digits, without a comment.
-const UNNAMED: [&str; 2] = ["#", "0x"];
+const UNNAMED: [&str; 2] = ["decimal", "hex"];
 
 /// A row.
 #[derive(Clone, Debug)]

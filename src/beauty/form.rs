@@ -28,7 +28,7 @@ pub struct TableForm {
     pub name: &'static str,
     /// Names of constants, and the names that strace has for them.
     pub names: &'static [(&'static str, &'static str)],
-    /// How a number without a name is written: `#` in decimal digits, `0x` in hexadecimal ones, both without a comment.
+    /// How a number without a name is written: in `decimal` or `hex` digits, without a comment.
     pub unnamed: &'static str,
 }
 
@@ -113,8 +113,6 @@ pub enum Form {
     Kib,
     /// The bytes of a hardware address with colons.
     Mac,
-    /// A string with the NUL at its end.
-    Nul,
     /// The number 0 as a null pointer.
     Null,
     /// A constant as a number.
@@ -135,8 +133,6 @@ pub enum Form {
     Ready,
     /// A set of bits as flags: `1<<CAP_CHOWN|1<<CAP_KILL`.
     Shifted,
-    /// The number of a signal.
-    Signal,
     /// The precision of sampled addresses (`precise_ip` of struct perf_event_attr).
     Skid,
     /// The bytes that follow a struct, with their offsets in a comment.

@@ -11,6 +11,7 @@
 mod arguments;
 mod change;
 mod constants;
+mod date;
 mod forms;
 mod netlink;
 mod part;
@@ -24,7 +25,7 @@ use super::style::{Style, StyleContext};
 use super::value::{Failure, Returned, Value};
 use super::{lookup, signal};
 use crate::event::{Call, Event, EventKind, ExitState, Loss, Signal, TaskEnd, Verdict};
-use crate::session::Session;
+use crate::session::{Session, Zone};
 use crate::show::Show;
 use crate::text::number;
 use std::io::Write;
@@ -32,7 +33,9 @@ use std::io::Write;
 /// The strace style, which prints each event as a line.
 pub struct Strace {
     show: Show,
-    values: value::Options,
+    values: value::Options<'static>,
+    /// The time zone of dates, which the session has.
+    zone: Option<Zone>,
     /// The numbers of generic netlink families that the calls up to now were told.
     families: Families,
 }
@@ -40,7 +43,11 @@ pub struct Strace {
 impl Strace {
     pub fn new(show: &Show) -> Strace {
         let values = value::Options { whole: show.full, string_limit: show.string_limit, ..value::Options::default() };
-        Strace { show: show.clone(), values, families: Families::default() }
+        Strace { show: show.clone(), values, zone: None, families: Families::default() }
+    }
+
+    fn options(&self) -> value::Options<'_> {
+        value::Options { zone: self.zone.as_ref(), files: std::env::var_os("ST_Y").is_some(), addresses: std::env::var_os("ST_YY").is_some(), ..self.values }
     }
 
     fn head(&self, out: &mut Vec<u8>, event: &Event) {
@@ -53,7 +60,7 @@ impl Strace {
         self.head(out, event);
         lookup::write_name(out, decoded.row(), call.abi, call.nr);
         out.push(b'(');
-        arguments::write(out, decoded, self.values);
+        arguments::write(out, decoded, self.options());
         if call.exit == ExitState::Pending {
             out.extend_from_slice(b" <unfinished ...>\n");
             return;
@@ -65,7 +72,7 @@ impl Strace {
         let returned = decoded.returned();
         self.outcome(out, &returned);
         if matches!(returned, Returned::Value(_)) {
-            arguments::behind(out, decoded, self.values);
+            arguments::behind(out, decoded, self.options());
         }
         out.push(b'\n');
     }
@@ -76,16 +83,16 @@ impl Strace {
             Returned::Value(value @ Value::Flags { bits, .. }) => {
                 number::hex(out, *bits);
                 out.extend_from_slice(b" (flags ");
-                value::write(out, value, self.values);
+                value::write(out, value, self.options());
                 out.push(b')');
             }
             Returned::Value(value @ (Value::Symbol { value: raw, .. } | Value::Packed { raw, .. })) => {
                 number::uint(out, *raw);
                 out.extend_from_slice(b" (");
-                value::write(out, value, self.values);
+                value::write(out, value, self.options());
                 out.push(b')');
             }
-            Returned::Value(value) => value::write(out, value, self.values),
+            Returned::Value(value) => value::write(out, value, self.options()),
             Returned::Timeout => value::failure(out, Failure::Timeout),
             Returned::Error(errno) => value::failure(out, Failure::Error(*errno)),
             Returned::Restart(errno) => value::failure(out, Failure::Restart(*errno)),
@@ -162,6 +169,7 @@ impl Style for Strace {
     fn event(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
         match &event.kind {
             EventKind::Call(call) | EventKind::Pending(call) => {
+                self.zone.get_or_insert_with(|| context.session.zone.clone());
                 let mut families = std::mem::take(&mut self.families);
                 families.learn(call);
                 let joined = Joined::default();

@@ -28,7 +28,7 @@ pub fn write(out: &mut Vec<u8>, decoded: &Decoded, options: Options) {
             continue;
         }
         let values = match (part.form, argument.values()) {
-            (Form::Option, values) if !matches!(values.exit().or(values.entry()), Some(Value::Unread(_))) => Values::Entry(argument.bytes()),
+            (Form::Option | Form::Int, values) if !matches!(values.exit().or(values.entry()), Some(Value::Unread(_))) => Values::Entry(argument.bytes()),
             (Form::Bytes, Values::Entry(value) | Values::Exit(value)) if !matches!(value, Value::Str(_) | Value::Unread(_)) => {
                 Values::Entry(argument.bytes())
             }

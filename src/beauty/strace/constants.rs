@@ -82,8 +82,8 @@ pub fn constant(out: &mut Vec<u8>, table: &'static ConstantTable, value: u64) {
         return out.extend_from_slice(forms::name_of_constant(table.name, name).as_bytes());
     }
     match forms::of_table(table.name).map_or("", |form| form.unnamed) {
-        "#" if table.bits == 32 => number::int(out, i64::from(value as u32 as i32)),
-        "#" => number::uint(out, value),
+        "decimal" if table.bits == 32 => number::int(out, i64::from(value as u32 as i32)),
+        "decimal" => number::uint(out, value),
         unnamed => {
             hex(out, if table.bits == 32 { u64::from(value as u32) } else { value });
             if unnamed.is_empty() {

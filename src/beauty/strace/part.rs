@@ -3,7 +3,7 @@
 use super::constants::{bar, has_flag, hex, is_called, is_zero, private};
 use super::forms;
 use super::quote::{self, InHex};
-use super::value::{self, Options, close, list, members_of, string, write, write_signal};
+use super::value::{self, Options, close, list, members_of, string, write};
 use crate::beauty::row::{Form, Part, Side, Test};
 use crate::beauty::value::{ArrayValue, StructValue, Text, Value};
 use crate::text::number;
@@ -60,6 +60,11 @@ pub fn structure(out: &mut Vec<u8>, of: &StructValue, name: &str, options: Optio
         }
         match (part.form, value) {
             (Form::Tail, Value::Str(text)) => tail(out, text, of.address),
+            (Form::Date, value) if raw(value).is_some() || matches!(value, Value::Int(_)) => {
+                let fraction = value_of(&format!("{}_nsec", part.name)).and_then(raw);
+                write(out, value, options);
+                date(out, value, fraction.unwrap_or_default(), options);
+            }
             _ => write_as(out, value, part.form, options),
         }
     }
@@ -169,13 +174,17 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
         (Form::Bar, Value::Flags { table, bits }) => bar(out, table, *bits),
         (Form::Bit(flag), value) => out.push(if has_flag(value, flag) { b'1' } else { b'0' }),
         (Form::Blanks, Value::Array(of)) => list(out, of, b" ", options),
+        (Form::Date, Value::Array(of)) => elements(out, of, form, options),
         (Form::Elements, Value::Array(of)) => elements(out, of, form, options),
         (Form::Entries, Value::Array(of)) if !options.whole => entries(out, of),
         (Form::HexString, Value::Str(text)) => string(out, text, InHex::Always, options),
         (Form::Mac, Value::Str(text)) => mac(out, &text.bytes),
-        (Form::Nul, Value::Str(text)) => quote::quoted(out, &[&text.bytes[..], b"\0"].concat(), options.hex),
         (Form::Path, Value::Str(text)) => path(out, text, options),
         (Form::Ready, Value::Array(of)) => ready(out, of, options),
+        (Form::Int, Value::Str(Text { bytes, .. })) if bytes.len() >= 4 => {
+            // Writing to a Vec does not fail.
+            _ = write!(out, "[{}]", i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+        }
         (Form::Option, Value::Str(text)) => option(out, text, options),
         (Form::Shifted, Value::Array(of)) => shifted(out, of, options),
         (Form::Text, Value::Str(text)) => quote::quoted(out, text.bytes.strip_suffix(b"\0").unwrap_or(&text.bytes), options.hex),
@@ -189,7 +198,7 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
 
 /// Returns whether a form describes a number, so that it applies to each element of an array.
 fn is_of_number(form: Form) -> bool {
-    matches!(form, Form::Decimal | Form::Hex | Form::Hex8 | Form::Htonl | Form::Kib | Form::Number | Form::Signal)
+    matches!(form, Form::Decimal | Form::Hex | Form::Hex8 | Form::Htonl | Form::Kib | Form::Number)
 }
 
 /// Appends a number in a form of its own.
@@ -201,7 +210,16 @@ fn number_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) {
             write(out, value, options);
             out.push(b']');
         }
+        (Form::Date, Value::Struct(of)) => {
+            let number = |name: &str| of.members.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+            let fraction = number("tv_nsec").and_then(raw);
+            write(out, value, options);
+            if let Some(second) = number("tv_sec") {
+                date(out, second, fraction.unwrap_or_default(), options);
+            }
+        }
         (Form::Hex, Value::Int(value)) => hex(out, *value as u64),
+        (Form::Hex, Value::Symbol { table, value: number }) if table.name(*number).is_some() => write(out, value, options),
         (Form::Hex, value) if raw(value).is_some() => hex(out, raw(value).unwrap_or_default()),
         (Form::Int, value) if raw(value).is_some() => number::int(out, i64::from(raw(value).unwrap_or_default() as i32)),
         (Form::Null, Value::Uint(0) | Value::Int(0) | Value::Hex(0)) => out.extend_from_slice(b"NULL"),
@@ -229,7 +247,6 @@ fn number_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) {
         }
         (Form::Private, Value::Flags { table, bits }) => private(out, table, *bits),
         (Form::Pton, Value::Ip(address @ IpAddr::V6(_))) => _ = write!(out, "inet_pton(AF_INET6, \"{address}\", &sin6_addr)"),
-        (Form::Signal, Value::Int(signal)) => write_signal(out, *signal as i32),
         _ => write(out, value, options),
     }
 }
@@ -272,6 +289,15 @@ fn entries(out: &mut Vec<u8>, of: &ArrayValue) {
     let more = if of.more { "at least " } else { "" };
     // Writing to a Vec does not fail.
     _ = write!(out, " /* {more}{} entries */", of.items.len());
+}
+
+/// Appends the date of a second in a comment.
+fn date(out: &mut Vec<u8>, second: &Value, nanoseconds: u64, options: Options) {
+    let second = match second {
+        Value::Int(second) => *second,
+        other => raw(other).unwrap_or_default() as i64,
+    };
+    super::date::comment(out, second, nanoseconds, options.zone);
 }
 
 /// Appends the value of a socket option, or its address if it was not copied.

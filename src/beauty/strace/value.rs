@@ -9,6 +9,7 @@ use super::netlink;
 use super::part;
 use super::path;
 use super::quote::{self, InHex};
+use crate::session::Zone;
 use crate::text::number;
 use std::io::Write;
 use std::net::IpAddr;
@@ -21,7 +22,7 @@ const ELEMENTS_MAX: usize = 32;
 
 /// What the options of strace say about values.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct Options<'a> {
     /// `-x`, `-xx`
     pub hex: InHex,
     /// `-v`: all members of structs, and all strings of an environment.
@@ -32,6 +33,8 @@ pub struct Options {
     pub addresses: bool,
     /// `-s`: the maximum number of bytes of a string.
     pub string_limit: usize,
+    /// The time zone of dates.
+    pub zone: Option<&'a Zone>,
 }
 
 /// Appends a value.
