@@ -7,7 +7,7 @@ use super::structs::{Body, StructRow};
 use std::fmt::{self, Write};
 
 /// The words after a colon that say how a value is written, and the variants of `form::Form`.
-const FORMS: [(&str, &str); 32] = [
+const FORMS: [(&str, &str); 33] = [
     ("address", "Address"),
     ("bar", "Bar"),
     ("blanks", "Blanks"),
@@ -19,6 +19,7 @@ const FORMS: [(&str, &str); 32] = [
     ("elements", "Elements"),
     ("entries", "Entries"),
     ("hex", "Hex"),
+    ("hex32", "Hex32"),
     ("hex8", "Hex8"),
     ("hex_string", "HexString"),
     ("htonl", "Htonl"),
@@ -72,12 +73,19 @@ enum Kind {
     Call,
     When,
     Packed,
+    Result,
     Table,
 }
 
 /// The words that begin a row.
-const KINDS: [(&str, Kind); 5] =
-    [("struct", Kind::Struct), ("call", Kind::Call), ("when", Kind::When), ("packed", Kind::Packed), ("table", Kind::Table)];
+const KINDS: [(&str, Kind); 6] = [
+    ("struct", Kind::Struct),
+    ("call", Kind::Call),
+    ("when", Kind::When),
+    ("packed", Kind::Packed),
+    ("result", Kind::Result),
+    ("table", Kind::Table),
+];
 
 /// A member, an argument or a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +144,15 @@ fn part(word: &str, kind: Kind) -> Result<Part, String> {
     let bracket = word.strip_suffix('{').map(|label| (label, "Open")).or((word == "}").then_some(("", "Close")));
     if let Some((label, form)) = bracket {
         let (name, test) = (String::new(), "Test::Always".to_owned());
-        return Ok(Part { name, label: label.to_owned(), side: "Both", form: format!("Form::{form}"), test, is_verbose: false, is_behind: false });
+        return Ok(Part {
+            name,
+            label: label.to_owned(),
+            side: "Both",
+            form: format!("Form::{form}"),
+            test,
+            is_verbose: false,
+            is_behind: false,
+        });
     }
     let (word, test) = word.split_once('?').map_or((word, None), |(word, test)| (word, Some(test)));
     let mut words = word.split(':');
@@ -185,6 +201,7 @@ pub fn check(rows: &[FormRow], calls: &[Call], structs: &[StructRow], tables: &[
         let known: Option<Vec<&str>> = match row.kind {
             // A function names what it packs.
             Kind::Packed => continue,
+            Kind::Result => calls.iter().find(|call| call.name == row.name).map(|_| vec!["number"]),
             Kind::Call | Kind::When => {
                 let call = calls.iter().find(|call| call.name == row.name);
                 call.map(|call| call.args.iter().map(|arg| arg.name.as_str()).collect())
@@ -207,8 +224,11 @@ pub fn check(rows: &[FormRow], calls: &[Call], structs: &[StructRow], tables: &[
             faults.push(row.location.fault(format!("there is no {} of the name {}", format!("{:?}", row.kind).to_lowercase(), row.name)));
             continue;
         };
-        let is_field = |name: &str| name == OTHERS || row.kind == Kind::Struct && ADDED.contains(&name) || row.kind == Kind::Table && UNNAMED.contains(&name);
-        let missing = row.parts.iter().filter(|part| !known.contains(&part.name.as_str()) && !is_field(&part.name) && !part.name.is_empty());
+        let is_field = |name: &str| {
+            name == OTHERS || row.kind == Kind::Struct && ADDED.contains(&name) || row.kind == Kind::Table && UNNAMED.contains(&name)
+        };
+        let missing =
+            row.parts.iter().filter(|part| !known.contains(&part.name.as_str()) && !is_field(&part.name) && !part.name.is_empty());
         let tested = row.tests.iter().filter(|(argument, _)| !known.contains(&argument.as_str()));
         faults.extend(tested.map(|(argument, _)| row.location.fault(format!("{} has no {argument}", row.name))));
         faults.extend(missing.map(|part| row.location.fault(format!("{} has no {}", row.name, part.name))));
@@ -255,13 +275,17 @@ pub fn emit(rows: &[FormRow]) -> Result<String, fmt::Error> {
     writeln!(out, "/// The names of constants that strace calls differently, and how it writes a number without a name.")?;
     writeln!(out, "pub static TABLE_FORMS: &[TableForm] = &[")?;
     for row in of(Kind::Table) {
-        let names: Vec<(&str, &str)> = row.parts.iter().map(|part| (part.name.as_str(), part.label.as_str())).filter(|(_, label)| !label.is_empty()).collect();
+        let names: Vec<(&str, &str)> =
+            row.parts.iter().map(|part| (part.name.as_str(), part.label.as_str())).filter(|(_, label)| !label.is_empty()).collect();
         let unnamed = row.parts.iter().find(|part| UNNAMED.contains(&part.name.as_str())).map_or("", |part| part.name.as_str());
         if !names.is_empty() || !unnamed.is_empty() {
             writeln!(out, "TableForm {{ name: {:?}, names: &{names:?}, unnamed: {unnamed:?} }},", row.name)?;
         }
     }
     writeln!(out, "];")?;
+    let numbers: Vec<&str> = of(Kind::Result).iter().map(|row| row.name.as_str()).collect();
+    writeln!(out, "/// The calls that return 0 as a number, and not as a timeout.")?;
+    writeln!(out, "pub static NUMBER_RESULTS: &[&str] = &{numbers:?};")?;
     Ok(out)
 }
 
@@ -288,7 +312,8 @@ mod tests {
     #[test]
     fn members_have_forms_conditions_and_labels() {
         let row = parsed("struct stat -st_dev st_mode st_size?file st_rdev?device -st_atime:date").expect("good");
-        let part = |at: usize| (row.parts[at].name.as_str(), row.parts[at].form.as_str(), row.parts[at].test.as_str(), row.parts[at].is_verbose);
+        let part =
+            |at: usize| (row.parts[at].name.as_str(), row.parts[at].form.as_str(), row.parts[at].test.as_str(), row.parts[at].is_verbose);
         assert_eq!(part(0), ("st_dev", "Form::Plain", "Test::Always", true));
         assert_eq!(part(2), ("st_size", "Form::Plain", "Test::Device(false)", false));
         assert_eq!(part(4), ("st_atime", "Form::Date", "Test::Always", true));

@@ -97,6 +97,8 @@ pub enum Form {
     Entries,
     /// A number in hexadecimal digits.
     Hex,
+    /// The lower 32 bits in hexadecimal digits.
+    Hex32,
     /// A number in hexadecimal digits, with zeros to eight characters.
     Hex8,
     /// A string in hexadecimal escapes.

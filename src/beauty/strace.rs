@@ -47,7 +47,7 @@ impl Strace {
     }
 
     fn options(&self) -> value::Options<'_> {
-        value::Options { zone: self.zone.as_ref(), files: std::env::var_os("ST_Y").is_some(), addresses: std::env::var_os("ST_YY").is_some(), ..self.values }
+        value::Options { zone: self.zone.as_ref(), ..self.values }
     }
 
     fn head(&self, out: &mut Vec<u8>, event: &Event) {
@@ -70,14 +70,14 @@ impl Strace {
         number::blanks(out, self.show.alignment.saturating_sub(column));
         out.extend_from_slice(b"= ");
         let returned = decoded.returned();
-        self.outcome(out, &returned);
+        self.outcome(out, decoded, &returned);
         if matches!(returned, Returned::Value(_)) {
             arguments::behind(out, decoded, self.options());
         }
         out.push(b'\n');
     }
 
-    fn outcome(&self, out: &mut Vec<u8>, returned: &Returned) {
+    fn outcome(&self, out: &mut Vec<u8>, decoded: &Decoded, returned: &Returned) {
         match returned {
             Returned::Value(Value::Flags { bits: 0, .. }) => out.push(b'0'),
             Returned::Value(value @ Value::Flags { bits, .. }) => {
@@ -93,6 +93,7 @@ impl Strace {
                 out.push(b')');
             }
             Returned::Value(value) => value::write(out, value, self.options()),
+            Returned::Timeout if decoded.row().is_some_and(|row| forms::is_number(row.name)) => out.push(b'0'),
             Returned::Timeout => value::failure(out, Failure::Timeout),
             Returned::Error(errno) => value::failure(out, Failure::Error(*errno)),
             Returned::Restart(errno) => value::failure(out, Failure::Restart(*errno)),

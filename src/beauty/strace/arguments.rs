@@ -28,13 +28,16 @@ pub fn write(out: &mut Vec<u8>, decoded: &Decoded, options: Options) {
             continue;
         }
         let values = match (part.form, argument.values()) {
-            (Form::Option | Form::Int, values) if !matches!(values.exit().or(values.entry()), Some(Value::Unread(_))) => Values::Entry(argument.bytes()),
+            (Form::Option | Form::Int, values) if !matches!(values.exit().or(values.entry()), Some(Value::Unread(_))) => {
+                Values::Entry(argument.bytes())
+            }
             (Form::Bytes, Values::Entry(value) | Values::Exit(value)) if !matches!(value, Value::Str(_) | Value::Unread(_)) => {
                 Values::Entry(argument.bytes())
             }
             (_, values) => values,
         };
-        let holds = |name: &str, test: &dyn Fn(&Value) -> bool| find(decoded, name).is_some_and(|other| other.values().entry().is_some_and(test));
+        let holds =
+            |name: &str, test: &dyn Fn(&Value) -> bool| find(decoded, name).is_some_and(|other| other.values().entry().is_some_and(test));
         if values.entry().or(values.exit()).is_some_and(|value| !is_shown(part, value, &holds)) {
             continue;
         }

@@ -132,4 +132,3 @@ pub fn is_zero(value: &Value) -> bool {
         _ => false,
     }
 }
-

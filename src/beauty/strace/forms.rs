@@ -1,7 +1,7 @@
 //! Looks up the rows of `beauty/strace.tbl`.
 
 use crate::beauty::row::{Part, Parts, TableForm, When};
-use crate::beauty::tables::{CALL_FORMS, FLAG_ORDERS, PACKED_FORMS, STRUCT_FORMS, TABLE_FORMS, WHEN_FORMS};
+use crate::beauty::tables::{CALL_FORMS, FLAG_ORDERS, NUMBER_RESULTS, PACKED_FORMS, STRUCT_FORMS, TABLE_FORMS, WHEN_FORMS};
 
 /// Returns the members of a struct in strace's order; `None` if it shows all of them in the order of memory.
 pub fn of_struct(name: &str) -> Option<&'static [Part]> {
@@ -23,6 +23,11 @@ pub fn when(name: &str) -> &'static [When] {
     let begin = WHEN_FORMS.partition_point(|row| row.name < name);
     let rest = &WHEN_FORMS[begin..];
     &rest[..rest.partition_point(|row| row.name == name)]
+}
+
+/// Returns whether the result 0 of a call is a number, and no timeout.
+pub fn is_number(call: &str) -> bool {
+    NUMBER_RESULTS.binary_search(&call).is_ok()
 }
 
 fn parts(all: &'static [Parts], name: &str) -> Option<&'static [Part]> {

@@ -198,7 +198,7 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
 
 /// Returns whether a form describes a number, so that it applies to each element of an array.
 fn is_of_number(form: Form) -> bool {
-    matches!(form, Form::Decimal | Form::Hex | Form::Hex8 | Form::Htonl | Form::Kib | Form::Number)
+    matches!(form, Form::Decimal | Form::Hex | Form::Hex8 | Form::Hex32 | Form::Htonl | Form::Kib | Form::Number)
 }
 
 /// Appends a number in a form of its own.
@@ -224,6 +224,7 @@ fn number_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) {
         (Form::Int, value) if raw(value).is_some() => number::int(out, i64::from(raw(value).unwrap_or_default() as i32)),
         (Form::Null, Value::Uint(0) | Value::Int(0) | Value::Hex(0)) => out.extend_from_slice(b"NULL"),
         (Form::Skid, Value::Flags { bits, .. }) => skid(out, *bits),
+        (Form::Hex32, Value::Int(value)) => hex(out, u64::from(*value as u32)),
         (Form::Hex8, value) if raw(value).is_some() => match raw(value) {
             Some(0) | None => out.extend_from_slice(b"00000000"),
             Some(value) => _ = write!(out, "{:#08x}", value as u32),
@@ -266,7 +267,9 @@ fn raw(value: &Value) -> Option<u64> {
 /// Returns the address of the memory that a value was decoded from.
 fn address_of(value: &Value) -> Option<u64> {
     let address = match value {
-        Value::Struct(StructValue { address, .. }) | Value::Array(ArrayValue { address, .. }) | Value::Str(Text { address, .. }) => *address,
+        Value::Struct(StructValue { address, .. }) | Value::Array(ArrayValue { address, .. }) | Value::Str(Text { address, .. }) => {
+            *address
+        }
         Value::AllBut(of) => of.address,
         _ => 0,
     };
@@ -377,8 +380,7 @@ fn ready(out: &mut Vec<u8>, of: &ArrayValue, options: Options) {
         let Value::Struct(StructValue { members, .. }) = item else { continue };
         out.extend_from_slice(std::mem::replace(&mut separator, b", "));
         let shown: Vec<_> = members.iter().filter(|(name, _)| *name != "events").cloned().collect();
-        members_of(out, &shown, false, options);
+        members_of(out, &shown, false, Options { files: false, ..options });
     }
     out.push(b']');
 }
-

@@ -17,6 +17,14 @@ pub fn write(out: &mut Vec<u8>, file: Option<&File>, options: Options) {
             out.extend_from_slice(b">(deleted)");
             return;
         }
+        File::Memory(name) => {
+            out.extend_from_slice(b"/memfd:");
+            quote::escaped(out, name, b"<>");
+            out.extend_from_slice(b">(deleted)");
+            return;
+        }
+        // The arrow between two addresses is not escaped.
+        File::Socket(_) => quote::escaped(out, &file::name(file), b""),
         file => quote::escaped(out, &file::name(file), b"<>"),
     }
     out.push(b'>');

@@ -1,10 +1,10 @@
 //! Prints a value as strace 7.2 does: full names of constants, a comment with the kind of constant that a number has no
 //! name for, members as `name=value`, and the macros of C that make a value.
 
-use super::constants::{self, hex};
 use super::super::tables::constants::PTRACE_EVENT;
 use super::super::value::{ArrayValue, Failure, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
 use super::super::{errno, signal};
+use super::constants::{self, hex};
 use super::netlink;
 use super::part;
 use super::path;
