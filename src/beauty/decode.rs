@@ -300,6 +300,16 @@ impl<'d, 'a> Argument<'d, 'a> {
         }
     }
 
+    /// Returns the memory that the argument points to as bytes, whatever it means; its address if it was not copied.
+    pub fn bytes(&self) -> Value<'a> {
+        let call = self.decoded.call;
+        let (signature, index, Some(registers)) = self.place() else { return Value::Unknown };
+        let (Some(arg), Some(word)) = (signature.args.get(index), signature.word(index, call.abi)) else { return Value::Unknown };
+        let moment = if arg.flow == Flow::Out { Moment::Exit } else { Moment::Entry };
+        let mut reader = MemoryReader::new(call, self.decoded.context, index as u8, moment);
+        reader.pointed(&ArgumentKind::Bytes, word.raw(registers), None)
+    }
+
     fn values_in_memory(&self, arg: &Arg, address: u64) -> Values<'a> {
         let protocol = arg.socket.and_then(|socket| netlink::protocol(self.decoded.call, socket));
         let reader = |moment| MemoryReader::new(self.decoded.call, self.decoded.context, self.index as u8, moment).of_protocol(protocol);

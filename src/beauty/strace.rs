@@ -8,24 +8,29 @@
 //!
 //! This module only formats: [`super::decode`] provides the values.
 
+mod arguments;
 mod change;
+mod constants;
+mod date;
 mod forms;
 mod head;
+mod netlink;
+mod part;
+mod path;
 mod quote;
 mod value;
 
+use self::arguments::Half;
 use self::head::Head;
-use super::decode::{Argument, Context, Decoded, Values};
+use super::decode::{Context, Decoded};
 use super::netlink::{Families, Joined};
-use super::row::{Flow, Form, Part, Test};
 use super::style::{Style, StyleContext};
 use super::value::{Failure, Returned, Value};
 use super::{lookup, signal};
 use crate::event::{Call, Event, EventKind, ExitState, Loss, Signal, TaskEnd, Verdict};
-use crate::session::Session;
+use crate::session::{Session, Zone};
 use crate::show::Show;
 use crate::text::number;
-use smallvec::SmallVec;
 use std::io::Write;
 
 /// The kernel's internal errors (include/linux/errno.h), and what strace says about them.
@@ -36,29 +41,34 @@ const RESTARTS: [(i32, &str, &str); 4] = [
     (516, "ERESTART_RESTARTBLOCK", "Interrupted by signal"),
 ];
 
-/// Which part of a call a line has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Half {
-    Both,
-    /// What is known when it begins (`<unfinished ...>`).
-    First,
-    /// What is known when it ends (`<... read resumed>`).
-    Second,
-}
-
 /// The strace style, which prints each event as a line.
 pub struct Strace {
     show: Show,
-    values: value::Options,
+    values: value::Options<'static>,
     head: Head,
+    /// The time zone of dates.
+    zone: Zone,
     /// The numbers of generic netlink families that the calls up to now were told.
     families: Families,
 }
 
 impl Strace {
     pub fn new(show: &Show, session: &Session) -> Strace {
-        let values = value::Options { whole: show.full, hex: show.strace.hex, files: show.strace.files, comms: show.strace.comms };
-        Strace { show: show.clone(), values, head: Head::new(&show.strace, session), families: Families::default() }
+        let lines = &show.strace;
+        let values = value::Options {
+            whole: show.full,
+            hex: lines.hex,
+            files: lines.files,
+            addresses: lines.addresses,
+            comms: lines.comms,
+            string_limit: show.string_limit,
+            zone: None,
+        };
+        Strace { show: show.clone(), values, head: Head::new(lines, session), zone: session.zone.clone(), families: Families::default() }
+    }
+
+    fn options(&self) -> value::Options<'_> {
+        value::Options { zone: Some(&self.zone), ..self.values }
     }
 
     fn call(&mut self, out: &mut Vec<u8>, event: &Event, call: &Call, decoded: &Decoded) {
@@ -77,7 +87,7 @@ impl Strace {
             _ if is_resumed => Half::Second,
             _ => Half::Both,
         };
-        self.arguments(out, decoded, half);
+        arguments::write(out, decoded, half, self.options());
         if call.exit == ExitState::Pending {
             out.extend_from_slice(b" <unfinished ...>\n");
             return;
@@ -87,9 +97,9 @@ impl Strace {
         number::blanks(out, self.show.strace.column.saturating_sub(column));
         out.extend_from_slice(b"= ");
         let returned = decoded.returned();
-        self.outcome(out, &returned);
+        self.outcome(out, decoded, &returned);
         if matches!(returned, Returned::Value(_)) {
-            self.behind(out, decoded);
+            arguments::behind(out, decoded, self.options());
         }
         if let Some(duration) = call.duration().filter(|_| self.show.strace.durations) {
             // Writing to a Vec does not fail.
@@ -98,77 +108,25 @@ impl Strace {
         out.push(b'\n');
     }
 
-    /// Writes the arguments that a half of a call shows: those before the first one that the kernel writes, or the
-    /// others.
-    fn arguments(&self, out: &mut Vec<u8>, decoded: &Decoded, half: Half) {
-        let parts = decoded.row().and_then(|row| forms::of_call(row.name));
-        let of_part = |part: &'static Part| {
-            let argument = decoded.args().find(|argument| argument.name() == part.name)?;
-            (argument.is_used() || part.test == Test::Unused).then_some((argument, Some(part)))
-        };
-        let arguments: SmallVec<[(Argument, Option<&Part>); 6]> = match parts {
-            None => decoded.args().filter(Argument::is_used).map(|argument| (argument, None)).collect(),
-            Some(parts) => parts.iter().filter(|part| !part.is_behind).filter_map(of_part).collect(),
-        };
-        let is_written = |(argument, part): &(Argument, Option<&Part>)| {
-            let is_output = argument.row().is_some_and(|row| row.flow != Flow::In);
-            is_output && part.is_none_or(|part| part.form != Form::Before)
-        };
-        let first_written = arguments.iter().position(is_written).unwrap_or(arguments.len());
-        let shown = match half {
-            Half::Both => 0..arguments.len(),
-            Half::First => 0..first_written,
-            Half::Second => first_written..arguments.len(),
-        };
-        for (at, (argument, part)) in arguments[shown.clone()].iter().enumerate() {
-            out.extend_from_slice(if shown.start + at > 0 { b", " } else { b"" });
-            label(out, part.map_or("", |part| part.label));
-            self.argument(out, &argument.values(), part.map_or(Form::Plain, |part| part.form));
-        }
-    }
-
-    /// Writes what the call has written to the arguments that strace shows behind the result: ` (in [3])`.
-    fn behind(&self, out: &mut Vec<u8>, decoded: &Decoded) {
-        let parts = decoded.row().and_then(|row| forms::of_call(row.name)).unwrap_or_default();
-        let mut separator: &[u8] = b" (";
-        for part in parts.iter().filter(|part| part.is_behind) {
-            let Some(argument) = decoded.args().find(|argument| argument.name() == part.name) else { continue };
-            let values = argument.values();
-            let Some(value) = values.exit().or(values.entry()).filter(|value| !is_nothing(value)) else { continue };
-            out.extend_from_slice(std::mem::replace(&mut separator, b", "));
-            if !part.label.is_empty() {
-                out.extend_from_slice(part.label.as_bytes());
-                out.push(b' ');
-            }
-            value::write_as(out, value, part.form, self.values);
-        }
-        out.extend_from_slice(if separator == b", " { b")" } else { b"" });
-    }
-
-    fn argument(&self, out: &mut Vec<u8>, values: &Values, form: Form) {
-        match (values, form) {
-            (Values::Entry(only) | Values::Exit(only), form) => value::write_as(out, only, form, self.values),
-            (Values::Both(both), Form::Before) => value::write(out, &both[0], self.values),
-            (Values::Both(both), Form::After) => value::write(out, &both[1], self.values),
-            (Values::Both(both), _) => change::write(out, &both[0], &both[1], self.values),
-        }
-    }
-
-    fn outcome(&self, out: &mut Vec<u8>, returned: &Returned) {
+    fn outcome(&self, out: &mut Vec<u8>, decoded: &Decoded, returned: &Returned) {
         match returned {
             Returned::Value(Value::Flags { bits: 0, .. }) => out.push(b'0'),
             Returned::Value(value @ Value::Flags { bits, .. }) => {
                 number::hex(out, *bits);
                 out.extend_from_slice(b" (flags ");
-                value::write(out, value, self.values);
+                value::write(out, value, self.options());
                 out.push(b')');
             }
             // What a number means follows it in parentheses.
             Returned::Value(value @ Value::Signal(signal @ 1..)) => self.number_and_name(out, i64::from(*signal), value),
-            Returned::Value(value @ Value::Symbol { value: number, table }) if table.name(*number).is_some() => {
-                self.number_and_name(out, *number as i64, value);
+            Returned::Value(value @ (Value::Symbol { value: raw, .. } | Value::Packed { raw, .. })) => {
+                number::uint(out, *raw);
+                out.extend_from_slice(b" (");
+                value::write(out, value, self.options());
+                out.push(b')');
             }
-            Returned::Value(value) => value::write(out, value, self.values),
+            Returned::Value(value) => value::write(out, value, self.options()),
+            Returned::Timeout if decoded.row().is_some_and(|row| forms::is_number(row.name)) => out.push(b'0'),
             Returned::Timeout => value::failure(out, Failure::Timeout),
             Returned::Error(errno) => value::failure(out, Failure::Error(*errno)),
             Returned::Restart(errno) => match RESTARTS.iter().find(|(known, ..)| known == errno) {
@@ -188,7 +146,7 @@ impl Strace {
     fn number_and_name(&self, out: &mut Vec<u8>, number: i64, value: &Value) {
         number::int(out, number);
         out.extend_from_slice(b" (");
-        value::write(out, value, self.values);
+        value::write(out, value, self.options());
         out.push(b')');
     }
 
@@ -254,23 +212,6 @@ impl Strace {
             Some(records) => _ = writeln!(out, "+++ {records} records lost +++"),
             None => out.extend_from_slice(b"+++ some records lost +++\n"),
         }
-    }
-}
-
-/// Writes the name of an argument, if strace shows one.
-fn label(out: &mut Vec<u8>, label: &str) {
-    if !label.is_empty() {
-        out.extend_from_slice(label.as_bytes());
-        out.push(b'=');
-    }
-}
-
-/// Returns whether there is nothing that could be shown behind a result.
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Array(of) => of.items.is_empty(),
-        Value::Unread(_) | Value::Address(_) => true,
-        _ => false,
     }
 }
 

@@ -207,6 +207,7 @@ fn lines(options: &Options) -> Result<Lines, Refused> {
         relative: options.relative > 0,
         durations: options.durations > 0,
         files: options.files > 0,
+        addresses: options.files > 1,
         numbers: options.numbers,
         comms: options.comms,
         attached: options.follow == 1 && !is_file && options.quiet == 0,

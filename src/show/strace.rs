@@ -15,6 +15,8 @@ pub struct Lines {
     pub hex: InHex,
     /// `-y`: the files behind descriptors.
     pub files: bool,
+    /// `-yy`: also the addresses of sockets, and the numbers of devices.
+    pub addresses: bool,
     /// Lines about new tasks: `strace: Process 7 attached`.
     pub attached: bool,
     /// Lines about ends of tasks, which `-qq` omits.
@@ -40,6 +42,7 @@ impl Default for Lines {
             pids: Pids::Column,
             hex: InHex::Never,
             files: false,
+            addresses: false,
             attached: false,
             ends: true,
             signals: u128::MAX,

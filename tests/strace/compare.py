@@ -1,23 +1,54 @@
 #!/usr/bin/env python3
 """Compares the lines of rtrace in strace's style with those of strace about the same run, byte for byte.
 
-usage: compare.py [-n EXAMPLES] STRACE RTRACE [STRACE RTRACE]...
+usage: compare.py [-n EXAMPLES] [--all] STRACE RTRACE [STRACE RTRACE]...
 
 Each pair is the output of `strace -f -o STRACE` and of `rtrace --style strace -o RTRACE`, which both watched one run.
 Only the tasks that strace traced are compared. The two halves of a call that was shown in flight are joined, because
 the tracers see the moments of several tasks in different orders; apart from that, a line is equal if its bytes are.
 Prints the counts of equal and different lines, and the most frequent differences by syscall.
+
+A line that only differs where a row of exceptions.tbl says so is counted separately. With --all, a row that makes no
+line equal is a fault.
 """
 
 import difflib
 import re
 import sys
 from collections import Counter, defaultdict
+from pathlib import Path
 
 RESUMED = re.compile(r"<\.\.\. (\S+) resumed>(.*)", re.S)
 UNFINISHED = re.compile(r"(.*?) ?<unfinished \.\.\.>$", re.S)
 # What only a tracer that stops the program sees, or prints about itself.
 ARTEFACT = re.compile(r"strace: |--- stopped by |--- SIGSTOP \{si_signo=SIGSTOP, si_code=SI_USER, si_pid=\d+, si_uid=\d+\} ---$")
+
+
+class Exceptions:
+    """The rows of exceptions.tbl, and how many lines each of them made equal."""
+
+    def __init__(self, text):
+        rows = [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")]
+        self.rows = [(call, re.compile(pattern), "" if to == "-" else to) for call, pattern, to, _ in rows]
+        self.used = Counter()
+
+    def allow(self, name, wanted, found):
+        """Returns whether two lines differ only as rows say. Each row that changes one of them counts as used."""
+        used = []
+        for at, (call, pattern, to) in enumerate(self.rows):
+            if call not in ("*", name):
+                continue
+            changed = pattern.sub(to, wanted), pattern.sub(to, found)
+            if changed != (wanted, found):
+                used.append(at)
+            wanted, found = changed
+        if wanted != found:
+            return False
+        self.used.update(used)
+        return True
+
+    def unused(self):
+        return [f"{call}\t{pattern.pattern}" for at, (call, pattern, _) in enumerate(self.rows) if not self.used[at]]
 
 
 def tasks(text):
@@ -49,8 +80,8 @@ def name_of(line):
     return re.match(r"\w*", line)[0] or line.split(" ")[0]
 
 
-def compare(strace, rtrace, differences, examples):
-    equal = total = 0
+def compare(strace, rtrace, differences, examples, exceptions):
+    equal = excepted = total = 0
     for task, wanted in strace.items():
         found = rtrace.get(task, [])
         wanted, found = [re.sub(r"\) += ", ") = ", line) for line in wanted], [re.sub(r"\) += ", ") = ", line) for line in found]
@@ -70,25 +101,39 @@ def compare(strace, rtrace, differences, examples):
                 equal += 1
                 continue
             name = name_of(line)
+            if twin is not None and exceptions.allow(name, line, twin):
+                excepted += 1
+                continue
             differences[name] += 1
             examples[name].append((line, twin))
         for at in set(range(len(found))) - set(twins.values()):
             differences["only rtrace: " + name_of(found[at])] += 1
             examples["only rtrace: " + name_of(found[at])].append((None, found[at]))
-    return equal, total
+    return equal, excepted, total
 
 
 def main(arguments):
-    shown = 2
-    if arguments[:1] == ["-n"]:
-        shown, arguments = int(arguments[1]), arguments[2:]
+    shown, is_all = 2, False
+    while arguments and arguments[0].startswith("-"):
+        option = arguments.pop(0)
+        if option == "--all":
+            is_all = True
+        elif option == "-n" and arguments:
+            shown = int(arguments.pop(0))
+        else:
+            sys.exit(__doc__)
+    exceptions = Exceptions(Path(__file__).with_name("exceptions.tbl").read_text(encoding="utf-8"))
     differences, examples = Counter(), defaultdict(list)
-    equal = total = 0
+    equal = excepted = total = 0
     for strace, rtrace in zip(arguments[::2], arguments[1::2]):
         with open(strace, errors="backslashreplace") as one, open(rtrace, errors="backslashreplace") as other:
-            counts = compare(tasks(one.read()), tasks(other.read()), differences, examples)
-        equal, total = equal + counts[0], total + counts[1]
-    print(f"lines: {total}\nequal: {equal}\nshare: {100 * equal / max(total, 1):.2f} %")
+            counts = compare(tasks(one.read()), tasks(other.read()), differences, examples, exceptions)
+        equal, excepted, total = equal + counts[0], excepted + counts[1], total + counts[2]
+    rest = max(total - excepted, 1)
+    print(f"lines: {total}\nequal: {equal}\nexcepted: {excepted}\nshare of the others: {100 * equal / rest:.2f} %")
+    unused = exceptions.unused() if is_all else []
+    for row in unused:
+        print(f"a row of exceptions.tbl made no line equal: {row}")
     for name, count in differences.most_common():
         print(f"{count:6} {name}")
         seen = set()
@@ -97,7 +142,7 @@ def main(arguments):
             if key not in seen and len(seen) < shown:
                 seen.add(key)
                 print(f"       strace: {wanted}\n       rtrace: {found}")
-    return equal != total
+    return bool(differences or unused)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 //! Looks up the rows of `beauty/strace.tbl`.
 
-use crate::beauty::row::{Part, Parts};
-use crate::beauty::tables::{CALL_FORMS, FLAG_ORDERS, STRUCT_FORMS};
+use crate::beauty::row::{Part, Parts, TableForm, When};
+use crate::beauty::tables::{CALL_FORMS, FLAG_ORDERS, NUMBER_RESULTS, PACKED_FORMS, STRUCT_FORMS, TABLE_FORMS, WHEN_FORMS};
 
 /// Returns the members of a struct in strace's order; `None` if it shows all of them in the order of memory.
 pub fn of_struct(name: &str) -> Option<&'static [Part]> {
@@ -13,8 +13,36 @@ pub fn of_call(name: &str) -> Option<&'static [Part]> {
     parts(CALL_FORMS, name)
 }
 
+/// Returns how strace writes a number that packs several values: the macro or `|`, and the values.
+pub fn of_packed(name: &str) -> Option<&'static [Part]> {
+    parts(PACKED_FORMS, name)
+}
+
+/// Returns how strace writes the arguments of a syscall if some have certain values.
+pub fn when(name: &str) -> &'static [When] {
+    let begin = WHEN_FORMS.partition_point(|row| row.name < name);
+    let rest = &WHEN_FORMS[begin..];
+    &rest[..rest.partition_point(|row| row.name == name)]
+}
+
+/// Returns whether the result 0 of a call is a number, and no timeout.
+pub fn is_number(call: &str) -> bool {
+    NUMBER_RESULTS.binary_search(&call).is_ok()
+}
+
 fn parts(all: &'static [Parts], name: &str) -> Option<&'static [Part]> {
     all.binary_search_by_key(&name, |row| row.name).ok().map(|at| all[at].parts)
+}
+
+/// Returns how the constants of a table are written, if this differs from their names.
+pub fn of_table(name: &str) -> Option<&'static TableForm> {
+    TABLE_FORMS.binary_search_by_key(&name, |row| row.name).ok().map(|at| &TABLE_FORMS[at])
+}
+
+/// Returns strace's name of a constant.
+pub fn name_of_constant(table: &str, name: &'static str) -> &'static str {
+    let names = of_table(table).map_or(&[][..], |form| form.names);
+    names.iter().find(|(known, _)| *known == name).map_or(name, |(_, label)| label)
 }
 
 /// The word that stands for the values of bit fields.

@@ -1,17 +1,17 @@
 //! Prints a value as strace 7.2 does: full names of constants, a comment with the kind of constant that a number has no
 //! name for, members as `name=value`, and the macros of C that make a value.
 
-use super::super::row::{ConstantTable, Form, Test};
-use super::super::table::FlagPart;
 use super::super::tables::constants::PTRACE_EVENT;
 use super::super::value::{ArrayValue, Failure, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
-use super::super::{errno, file, signal};
-use super::forms;
+use super::super::{errno, signal};
+use super::constants::{self, hex};
+use super::netlink;
+use super::part;
+use super::path;
 use super::quote;
-use crate::event::File;
+use crate::session::Zone;
 use crate::show::strace::InHex;
 use crate::text::number;
-use smallvec::SmallVec;
 use std::io::Write;
 use std::net::IpAddr;
 
@@ -23,7 +23,7 @@ const ELEMENTS_MAX: usize = 32;
 
 /// What the options of strace say about values.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct Options<'a> {
     /// `-x`, `-xx`
     pub hex: InHex,
     /// `-v`: all members of structs, and all strings of an environment.
@@ -32,6 +32,12 @@ pub struct Options {
     pub files: bool,
     /// `-Y`: the comms of tasks.
     pub comms: bool,
+    /// `-yy`: also the addresses of sockets.
+    pub addresses: bool,
+    /// `-s`: the maximum number of bytes of a string.
+    pub string_limit: usize,
+    /// The time zone of dates.
+    pub zone: Option<&'a Zone>,
 }
 
 /// Appends a value.
@@ -43,16 +49,16 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
         Value::Octal(value) => octal(out, *value),
         Value::Address(0) | Value::Unread(0) => out.extend_from_slice(b"NULL"),
         Value::Address(address) | Value::Unread(address) | Value::Code(address) => number::hex(out, *address),
-        Value::Flags { table, bits } => flags(out, table, *bits),
-        Value::Symbol { table, value } => constant(out, table, *value),
+        Value::Flags { table, bits } => constants::flags(out, table, *bits),
+        Value::Symbol { table, value } => constants::constant(out, table, *value),
         Value::Macro { name, parameters, .. } => write_macro(out, name, parameters, options),
         Value::DirFd { fd: AT_FDCWD, file } => {
             out.extend_from_slice(b"AT_FDCWD");
-            write_file(out, *file, options);
+            path::write(out, *file, options);
         }
         Value::Fd { fd, file } | Value::DirFd { fd, file } => {
             number::int(out, i64::from(*fd));
-            write_file(out, *file, options);
+            path::write(out, *file, options);
         }
         Value::Pid { pid, comm, .. } => {
             number::int(out, i64::from(*pid));
@@ -67,7 +73,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
             hex(out, u64::from(*minor));
             out.push(b')');
         }
-        Value::Str(text) => string(out, text, options.hex),
+        Value::Str(text) => string(out, text, options.hex, options),
         // Writing to a Vec does not fail.
         Value::Ip(IpAddr::V4(address)) => _ = write!(out, "inet_addr(\"{address}\")"),
         Value::Ip(IpAddr::V6(address)) => _ = write!(out, "\"{address}\""),
@@ -85,8 +91,10 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
         Value::Uncopied { address, count, or_more } => uncopied(out, *address, *count, *or_more),
         Value::FileMode(mode) => write_mode(out, *mode),
         Value::Struct(StructValue { members, address: address @ 1.., more: false, .. }) if members.is_empty() => number::hex(out, *address),
-        Value::Struct(of) => structure(out, of, options),
-        Value::Packed { members, .. } => members_of(out, members, false, options),
+        Value::Struct(of) if of.name == "nlmsghdr" => netlink::message(out, of, options),
+        Value::Struct(of) if of.name == "nlattr" => netlink::attribute(out, of, options),
+        Value::Struct(of) => part::structure(out, of, of.name, options),
+        Value::Packed { name, members, .. } => part::packed(out, name, members, options),
         Value::Array(of) => array(out, of, options),
         Value::AllBut(of) => {
             out.push(b'~');
@@ -108,11 +116,6 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
     }
 }
 
-/// Writes a number as `%#llx` of C does: 0 has no prefix.
-fn hex(out: &mut Vec<u8>, value: u64) {
-    if value == 0 { out.push(b'0') } else { number::hex(out, value) }
-}
-
 /// Writes a number as `%#03o` of C does.
 fn octal(out: &mut Vec<u8>, value: u64) {
     // Writing to a Vec does not fail.
@@ -124,91 +127,6 @@ fn id_number(out: &mut Vec<u8>, id: u32) {
     if id == u32::MAX { out.extend_from_slice(b"-1") } else { number::uint(out, u64::from(id)) }
 }
 
-fn flags(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
-    let mut has_names = false;
-    let mut parts: SmallVec<[FlagPart; 8]> = table.flags(bits).collect();
-    parts.sort_by_key(|part| match part {
-        FlagPart::Constant { table: of, .. } if of.name != table.name => forms::place_of_field(table.name),
-        FlagPart::Constant { name, .. } => forms::place_of_flag(table.name, name),
-        FlagPart::Rest(_) => usize::MAX,
-    });
-    for (at, part) in parts.into_iter().enumerate() {
-        if at > 0 {
-            out.push(b'|');
-        }
-        match part {
-            FlagPart::Constant { name, .. } => {
-                has_names = true;
-                out.extend_from_slice(name.as_bytes());
-            }
-            FlagPart::Rest(0) => out.push(b'0'),
-            FlagPart::Rest(rest) => {
-                number::hex(out, rest);
-                if !has_names {
-                    unknown(out, table);
-                }
-            }
-        }
-    }
-}
-
-/// Writes the descriptors that have events, and these: `[{fd=3, revents=POLLIN}]`.
-fn ready(out: &mut Vec<u8>, of: &ArrayValue, options: Options) {
-    let result = |item: &Value<'_>| match item {
-        Value::Struct(StructValue { members, .. }) => members.iter().any(|(name, value)| *name == "revents" && !is_zero(value)),
-        _ => false,
-    };
-    out.push(b'[');
-    let mut separator: &[u8] = b"";
-    for item in of.items.iter().filter(|item| result(item)) {
-        let Value::Struct(StructValue { members, .. }) = item else { continue };
-        out.extend_from_slice(std::mem::replace(&mut separator, b", "));
-        let shown: Vec<_> = members.iter().filter(|(name, _)| *name != "events").cloned().collect();
-        members_of(out, &shown, false, options);
-    }
-    out.push(b']');
-}
-
-/// Returns whether a value is 0, or a null pointer.
-fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Address(0) | Value::Unread(0) => true,
-        Value::Flags { bits, .. } => *bits == 0,
-        _ => false,
-    }
-}
-
-/// Writes a command and its flags, with `_PRIVATE` behind the name of the command in place of the flag of that name.
-fn private(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
-    let mut text = Vec::new();
-    flags(&mut text, table, bits);
-    let parts = || text.split(|byte| *byte == b'|');
-    let is_private = |part: &[u8]| part.ends_with(b"_PRIVATE_FLAG");
-    for (at, part) in parts().filter(|part| !is_private(part)).enumerate() {
-        out.extend_from_slice(if at > 0 { b"|" } else { b"" });
-        out.extend_from_slice(part);
-        out.extend_from_slice(if at == 0 && parts().any(is_private) { b"_PRIVATE" } else { b"" });
-    }
-}
-
-fn constant(out: &mut Vec<u8>, table: &'static ConstantTable, value: u64) {
-    match table.name(value) {
-        Some(name) => out.extend_from_slice(name.as_bytes()),
-        None => {
-            hex(out, if table.bits == 32 { u64::from(value as u32) } else { value });
-            unknown(out, table);
-        }
-    }
-}
-
-/// Writes which constants have no such value: ` /* O_??? */`.
-fn unknown(out: &mut Vec<u8>, table: &'static ConstantTable) {
-    out.extend_from_slice(b" /* ");
-    out.extend_from_slice(table.prefix.as_bytes());
-    out.extend_from_slice(b"??? */");
-}
-
-/// Writes the name of a signal, or its number if it has none.
 pub fn write_signal(out: &mut Vec<u8>, signal: i32) {
     match signal {
         32 => out.extend_from_slice(b"SIGRTMIN"),
@@ -216,19 +134,16 @@ pub fn write_signal(out: &mut Vec<u8>, signal: i32) {
     }
 }
 
-/// Writes a string: `"abc"...` if the text is longer.
-fn string(out: &mut Vec<u8>, text: &Text, hex: InHex) {
+/// Writes a string: `"abc"...` if the text is longer. Bytes of which a part could not be read are their address.
+pub fn string(out: &mut Vec<u8>, text: &Text, hex: InHex, options: Options) {
+    let wanted = text.wanted.map(|wanted| wanted.min(options.string_limit as u64));
+    if text.address != 0 && wanted.is_some_and(|wanted| (text.bytes.len() as u64) < wanted) {
+        return number::hex(out, text.address);
+    }
     quote::quoted(out, &text.bytes, hex);
     if text.cut {
         out.extend_from_slice(b"...");
     }
-}
-
-fn write_file(out: &mut Vec<u8>, file: Option<&File>, options: Options) {
-    let Some(file) = file.filter(|_| options.files) else { return };
-    out.push(b'<');
-    quote::escaped(out, &file::name(file), b"<>");
-    out.push(b'>');
 }
 
 fn write_macro(out: &mut Vec<u8>, name: &str, parameters: &[Value], options: Options) {
@@ -242,7 +157,7 @@ fn write_macro(out: &mut Vec<u8>, name: &str, parameters: &[Value], options: Opt
 }
 
 /// Writes the address of strings that were counted: `0x7ffd12345678 /* 23 vars */`.
-fn uncopied(out: &mut Vec<u8>, address: u64, count: u64, or_more: bool) {
+pub fn uncopied(out: &mut Vec<u8>, address: u64, count: u64, or_more: bool) {
     number::hex(out, address);
     let name = if count == 1 { "var" } else { "vars" };
     let more = if or_more { ", unterminated" } else { "" };
@@ -301,77 +216,7 @@ fn write_stop_signal(out: &mut Vec<u8>, signal: i32) {
     }
 }
 
-fn structure(out: &mut Vec<u8>, of: &StructValue, options: Options) {
-    let Some(parts) = forms::of_struct(of.name) else { return members_of(out, &of.members, of.more, options) };
-    let value_of = |name: &str| of.members.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
-    let (mut more, mut is_empty) = (of.more, true);
-    out.push(b'{');
-    for part in parts {
-        let absent = (part.form == Form::OrZero).then_some(&Value::Uint(0));
-        let value = value_of(part.name).or(absent).filter(|value| is_shown(part.test, value, &value_of));
-        let Some(value) = value else { continue };
-        if part.is_verbose && !options.whole {
-            more = true;
-            continue;
-        }
-        out.extend_from_slice(if std::mem::take(&mut is_empty) { b"" } else { b", " });
-        out.extend_from_slice(part.label.as_bytes());
-        out.push(b'=');
-        write_as(out, value, part.form, options);
-    }
-    close(out, is_empty, more, b'}');
-}
-
-/// Returns whether a member is shown, by the other members of its struct.
-fn is_shown<'v>(test: Test, value: &Value, value_of: &dyn Fn(&str) -> Option<&'v Value<'v>>) -> bool {
-    const DEVICES: [u32; 2] = [0o020_000, 0o060_000];
-    match test {
-        Test::Always | Test::Unused => true,
-        Test::NotZero => !is_zero(value),
-        Test::Device(is_device) => {
-            let mode = value_of("st_mode").or_else(|| value_of("stx_mode"));
-            is_device == mode.is_some_and(|mode| matches!(mode, Value::FileMode(mode) if DEVICES.contains(&(mode & 0o170_000))))
-        }
-        Test::Flag(member, name) => match value_of(member) {
-            Some(Value::Flags { table, bits }) => {
-                let is_set = |name| table.constant(name).is_some_and(|flag| i128::from(bits & flag.mask) == flag.value);
-                name.split('|').any(is_set)
-            }
-            _ => false,
-        },
-    }
-}
-
-/// Appends a value in a form of its own.
-pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) {
-    match (form, value) {
-        (Form::Hex, Value::Int(value)) => hex(out, *value as u64),
-        (Form::Hex, Value::Uint(value)) => hex(out, *value),
-        (Form::Decimal, Value::Hex(value)) => number::uint(out, *value),
-        (Form::Kib, Value::Uint(value)) if *value > 1024 && value % 1024 == 0 => {
-            number::uint(out, value / 1024);
-            out.extend_from_slice(b"*1024");
-        }
-        (Form::Blanks, Value::Array(of)) => list(out, of, b" ", options),
-        (Form::HexString, Value::Str(text)) => string(out, text, InHex::Always),
-        (Form::Text, Value::Str(text)) => quote::quoted(out, text.bytes.strip_suffix(b"\0").unwrap_or(&text.bytes), options.hex),
-        (Form::Address, Value::Struct(StructValue { address, .. }) | Value::Array(ArrayValue { address, .. })) => {
-            number::hex(out, *address)
-        }
-        (Form::Entries, Value::Array(of)) if !options.whole => {
-            number::hex(out, of.address);
-            // Writing to a Vec does not fail.
-            _ = write!(out, " /* {} entries */", of.items.len());
-        }
-        (Form::Address, Value::Symbol { table, value }) if table.name(*value).is_none() => number::hex(out, *value),
-        (Form::Ready, Value::Array(of)) => ready(out, of, options),
-        (Form::Private, Value::Flags { table, bits }) => private(out, table, *bits),
-        (Form::Signal, Value::Int(signal)) => write_signal(out, *signal as i32),
-        _ => write(out, value, options),
-    }
-}
-
-fn members_of(out: &mut Vec<u8>, members: &[(&'static str, Value)], more: bool, options: Options) {
+pub fn members_of(out: &mut Vec<u8>, members: &[(&'static str, Value)], more: bool, options: Options) {
     out.push(b'{');
     for (at, (name, value)) in members.iter().enumerate() {
         out.extend_from_slice(if at > 0 { b", " } else { b"" });
@@ -383,12 +228,15 @@ fn members_of(out: &mut Vec<u8>, members: &[(&'static str, Value)], more: bool, 
 }
 
 fn array(out: &mut Vec<u8>, of: &ArrayValue, options: Options) {
+    if let Some(one) = netlink::single(of) {
+        return write(out, one, options);
+    }
     // A set of signals has blanks between the names, which lack `SIG`.
     let is_of_signals = of.items.first().is_some_and(|item| matches!(item, Value::Signal(_)));
     list(out, of, if is_of_signals { b" " } else { b", " }, options);
 }
 
-fn list(out: &mut Vec<u8>, of: &ArrayValue, separator: &[u8], options: Options) {
+pub fn list(out: &mut Vec<u8>, of: &ArrayValue, separator: &[u8], options: Options) {
     out.push(b'[');
     let shown = if options.whole { of.items.len() } else { of.items.len().min(ELEMENTS_MAX) };
     for (at, item) in of.items[..shown].iter().enumerate() {
@@ -409,7 +257,7 @@ fn list(out: &mut Vec<u8>, of: &ArrayValue, separator: &[u8], options: Options) 
 }
 
 /// Writes the end of a struct or array; `more` adds dots for omitted elements.
-fn close(out: &mut Vec<u8>, is_empty: bool, more: bool, bracket: u8) {
+pub fn close(out: &mut Vec<u8>, is_empty: bool, more: bool, bracket: u8) {
     if more {
         out.extend_from_slice(if is_empty { b"..." } else { b", ..." });
     }
@@ -425,10 +273,21 @@ pub fn failure(out: &mut Vec<u8>, failure: Failure) {
             (Some(name), Some(text)) => _ = write!(out, "-1 {name} ({text})"),
             _ => _ = write!(out, "-1 (errno {number})"),
         },
-        Failure::Restart(number) => match (errno::name(number), errno::text(number)) {
+        Failure::Restart(number) => match (errno::name(number), restart(number)) {
             // Writing to a Vec does not fail.
             (Some(name), Some(text)) => _ = write!(out, "? {name} ({text})"),
             _ => _ = write!(out, "? (errno {number})"),
         },
+    }
+}
+
+/// Returns what becomes of a call that a signal interrupts, in strace's words.
+fn restart(number: i32) -> Option<&'static str> {
+    match number {
+        512 => Some("To be restarted if SA_RESTART is set"),
+        513 => Some("To be restarted"),
+        514 => Some("To be restarted if no handler"),
+        516 => Some("Interrupted by signal"),
+        _ => errno::text(number),
     }
 }

@@ -1,0 +1,134 @@
+//! Prints constants and flags: full names, in strace's order, and a comment where a number has no name.
+
+use super::forms;
+use crate::beauty::row::ConstantTable;
+use crate::beauty::table::FlagPart;
+use crate::beauty::value::Value;
+use crate::text::number;
+use smallvec::SmallVec;
+
+/// Writes a number as `%#llx` of C does: 0 has no prefix.
+pub fn hex(out: &mut Vec<u8>, value: u64) {
+    if value == 0 { out.push(b'0') } else { number::hex(out, value) }
+}
+
+/// Appends the names of flags.
+pub fn flags(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
+    let mut has_names = false;
+    let mut parts: SmallVec<[FlagPart; 8]> = table.flags(bits).collect();
+    parts.sort_by_key(|part| match part {
+        FlagPart::Constant { table: of, .. } if of.name != table.name => forms::place_of_field(table.name),
+        FlagPart::Constant { name, .. } => forms::place_of_flag(table.name, name),
+        FlagPart::Rest(_) => usize::MAX,
+    });
+    for (at, part) in parts.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b'|');
+        }
+        match part {
+            FlagPart::Constant { name, table } => {
+                has_names = true;
+                out.extend_from_slice(forms::name_of_constant(table.name, name).as_bytes());
+            }
+            FlagPart::Rest(0) => out.push(b'0'),
+            FlagPart::Rest(rest) => {
+                number::hex(out, rest);
+                if !has_names {
+                    unknown(out, table);
+                }
+            }
+        }
+    }
+}
+
+/// Appends the values of bit fields, a bar, and the flags, of which there may be none: `B38400|CS8|CREAD`, `B0|CS5|`.
+pub fn bar(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
+    let is_field = |part: &FlagPart| matches!(part, FlagPart::Constant { table: of, .. } if of.name != table.name);
+    let mut fields: SmallVec<[&'static str; 8]> = SmallVec::new();
+    let mut rest = bits;
+    for field in table.fields {
+        fields.extend(field.table.name(bits & field.mask));
+        rest &= !field.mask;
+    }
+    for field in &fields {
+        out.extend_from_slice(field.as_bytes());
+        out.push(b'|');
+    }
+    if rest != 0 {
+        let mut text = Vec::new();
+        flags(&mut text, table, bits);
+        let fields = table.flags(bits).filter(is_field).count();
+        let names: Vec<&[u8]> = text.split(|byte| *byte == b'|').skip(fields).collect();
+        out.extend(names.join(&b'|'));
+    }
+}
+
+/// Writes a command and its flags, with `_PRIVATE` behind the name of the command in place of the flag of that name.
+pub fn private(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
+    let mut text = Vec::new();
+    flags(&mut text, table, bits);
+    let parts = || text.split(|byte| *byte == b'|');
+    let is_private = |part: &[u8]| part.ends_with(b"_PRIVATE_FLAG");
+    for (at, part) in parts().filter(|part| !is_private(part)).enumerate() {
+        out.extend_from_slice(if at > 0 { b"|" } else { b"" });
+        out.extend_from_slice(part);
+        out.extend_from_slice(if at == 0 && parts().any(is_private) { b"_PRIVATE" } else { b"" });
+    }
+}
+
+/// Appends the name of a constant, or its number.
+pub fn constant(out: &mut Vec<u8>, table: &'static ConstantTable, value: u64) {
+    if let Some(name) = table.name(value) {
+        return out.extend_from_slice(forms::name_of_constant(table.name, name).as_bytes());
+    }
+    match forms::of_table(table.name).map_or("", |form| form.unnamed) {
+        "decimal" if table.bits == 32 => number::int(out, i64::from(value as u32 as i32)),
+        "decimal" => number::uint(out, value),
+        unnamed => {
+            hex(out, if table.bits == 32 { u64::from(value as u32) } else { value });
+            if unnamed.is_empty() {
+                unknown(out, table);
+            }
+        }
+    }
+}
+
+/// Writes which constants have no such value: ` /* O_??? */`.
+pub fn unknown(out: &mut Vec<u8>, table: &'static ConstantTable) {
+    out.extend_from_slice(b" /* ");
+    out.extend_from_slice(table.prefix.as_bytes());
+    out.extend_from_slice(b"??? */");
+}
+
+/// Returns whether a value is the constant of this name, or this number.
+pub fn is_called(value: &Value, name: &str) -> bool {
+    match value {
+        Value::Symbol { table, value } => match table.name(*value) {
+            Some(known) => known.split(" or ").any(|known| known == name),
+            None => name == "?" || name.parse() == Ok(*value),
+        },
+        Value::Flags { table, bits } => table.name(*bits) == Some(name),
+        Value::Macro { name: known, .. } => *known == name,
+        Value::Hex(value) => name == "?" || name.parse() == Ok(*value),
+        Value::Uint(value) => name.parse() == Ok(*value),
+        Value::Int(value) => name.parse() == Ok(*value),
+        Value::Address(0) | Value::Unread(0) => name == "NULL",
+        _ => false,
+    }
+}
+
+/// Returns whether a value has one of these flags, whose names have bars between them.
+pub fn has_flag(value: &Value, names: &str) -> bool {
+    let Value::Flags { table, bits } = value else { return false };
+    let is_set = |name| table.constant(name).is_some_and(|flag| i128::from(bits & flag.mask) == flag.value);
+    names.split('|').any(is_set)
+}
+
+/// Returns whether a value is 0, or a null pointer.
+pub fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Address(0) | Value::Unread(0) => true,
+        Value::Flags { bits, .. } => *bits == 0,
+        _ => false,
+    }
+}

@@ -1,0 +1,31 @@
+//! Prints the files behind descriptors (`-y`, `-yy`).
+
+use super::quote;
+use super::value::Options;
+use crate::beauty::file;
+use crate::event::File;
+
+/// Appends the file behind a descriptor, if it is known and asked for.
+pub fn write(out: &mut Vec<u8>, file: Option<&File>, options: Options) {
+    let Some(file) = file.filter(|_| options.files) else { return };
+    out.push(b'<');
+    match file {
+        File::Socket(socket) if !options.addresses => out.extend_from_slice(format!("socket:[{}]", socket.inode).as_bytes()),
+        File::OldPath { path, deleted: true, cut } => {
+            out.extend_from_slice(if *cut { b"..." } else { b"" });
+            quote::escaped(out, path, b"<>");
+            out.extend_from_slice(b">(deleted)");
+            return;
+        }
+        File::Memory(name) => {
+            out.extend_from_slice(b"/memfd:");
+            quote::escaped(out, name, b"<>");
+            out.extend_from_slice(b">(deleted)");
+            return;
+        }
+        // The arrow between two addresses is not escaped.
+        File::Socket(_) => quote::escaped(out, &file::name(file), b""),
+        file => quote::escaped(out, &file::name(file), b"<>"),
+    }
+    out.push(b'>');
+}
