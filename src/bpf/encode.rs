@@ -68,7 +68,7 @@ impl Settings {
             group,
             struct_limit,
             self.entries.is_any().into(),
-            0,
+            self.directories.into(),
         ];
         bytes.extend(last.iter().flat_map(|word| word.to_ne_bytes()));
         bytes

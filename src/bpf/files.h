@@ -35,6 +35,8 @@ enum { SOCKFS_MAGIC = 0x534f434b, ANON_INODE_FS_MAGIC = 0x09041934, PID_FS_MAGIC
 /* "[pidfd]" and its NUL. */
 #define WORD_PIDFD 0x005d64666469705bULL
 
+/* include/uapi/linux/fcntl.h */
+#define AT_FDCWD -100
 /* Added to the address of a ring of io_uring, which then stands for the owner of a file. */
 #define RING 1
 /* The flags in an entry of a ring's table of files (io_uring/filetable.h). */
@@ -59,12 +61,20 @@ __noinline u64 registered_file(u64 address, u32 index)
 	return entry & ~(u64)ENTRY_FLAGS;
 }
 
-/* Returns the file that a task has open as `fd`, or that a ring (RING) has registered at this index; 0 if none is. */
+/*
+ * Returns the file that a task has open as `fd`, or that a ring (RING) has registered at this index; 0 if none is. For
+ * the current directory, which is no file, it is an address at which a file would have that path.
+ */
 static __always_inline u64 file_of(struct walk *walk, u64 owner, s32 fd)
 {
 	if (owner & RING)
 		return registered_file(owner & ~(u64)RING, fd);
 	u64 task = owner;
+	if (fd == AT_FDCWD && settings.directories) {
+		/* Only the path of a file is read, which begins where this one does. */
+		u64 fs = number_of(walk, MEMBER(task_struct, task, fs));
+		return fs + bpf_core_field_offset(struct fs_struct, pwd) - bpf_core_field_offset(struct file, f_path);
+	}
 	if (fd < 0)
 		return 0;
 	const void *files = MEMBER(task_struct, task, files);
@@ -139,8 +149,8 @@ static __always_inline u64 key_of_file(struct scratch *scratch)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct walk *walk = &scratch->walk;
-	u64 inode = (u64)MEMBER(file, walk->file, f_inode);
 	start_walk(walk, current);
+	u64 inode = (u64)MEMBER(dentry, walk->dentry, d_inode);
 	walk->pid = 0;
 	walk->kind = FILE_ROOTED;
 	walk->changing = 0;
@@ -177,7 +187,7 @@ __noinline int write_file_info(struct scratch *scratch, u64 id, u32 fd, u32 tag)
 	u64 at = scratch->call.payload;
 	u64 names = at + sizeof(struct piece) + sizeof(struct file_info);
 	u64 dentry = walk->dentry;
-	u64 inode = number_of(walk, MEMBER(file, walk->file, f_inode));
+	u64 inode = number_of(walk, MEMBER(dentry, dentry, d_inode));
 	u32 magic = magic_of(walk);
 
 	barrier_var(at);

@@ -101,6 +101,7 @@ struct dentry {
 	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;
+	struct inode *d_inode;
 	struct super_block *d_sb;
 } KERNEL_STRUCT;
 
@@ -135,7 +136,7 @@ struct files_struct {
 } KERNEL_STRUCT;
 
 struct fs_struct {
-	struct path root;
+	struct path root, pwd;
 } KERNEL_STRUCT;
 
 struct mm_struct {

@@ -90,7 +90,8 @@ struct settings {
 	u32 struct_limit;
 	/* Some calls have a record of their entry. */
 	u32 entries;
-	u32 unused;
+	/* The path of the current directory is recorded for AT_FDCWD. */
+	u32 directories;
 };
 
 enum {

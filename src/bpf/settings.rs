@@ -127,6 +127,8 @@ pub struct Settings {
     pub full: bool,
     /// The maximum number of bytes that are copied of netlink messages and of control messages.
     pub struct_limit: usize,
+    /// Whether the path of the current directory is recorded for AT_FDCWD.
+    pub directories: bool,
     /// Whether calls are aggregated in the kernel ([`crate::event::Aggregate`]). The memory that their arguments point
     /// to is not copied then.
     pub sums: bool,

@@ -310,6 +310,7 @@ impl PlanInputs<'_> {
             string_limit: show.string_limit,
             full: show.full || show.style == Style::Json,
             struct_limit: show.struct_limit,
+            directories: show.style == Style::Strace && show.strace.files,
             sums,
             ended_tasks_bytes: buffers.ended_tasks.unwrap_or_default(),
             stacks,

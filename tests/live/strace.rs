@@ -119,3 +119,15 @@ fn the_summary_has_the_columns_of_strace() {
     ];
     assert_eq!(unmatched(&run, &patterns), [""; 0], "{}", run.stderr);
 }
+
+#[test]
+fn descriptors_and_the_current_directory_have_paths_on_request() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let file = machine.file("strace-here", 11);
+    let (directory, name) = file.rsplit_once('/').expect("it is absolute");
+    let script = format!("cd {directory} && read line < {name}");
+    let trace = plain(&machine, &["strace", "--engine", "bpf", "-y", "-e", "trace=openat,read", "sh", "-c", &script]);
+    let opened = format!("openat(AT_FDCWD<{directory}>, \"{name}\", O_RDONLY) = 3<{file}>\n");
+    assert!(trace.stderr.contains(&opened), "{}\nand not {opened}", trace.stderr);
+    assert!(trace.stderr.contains(&format!("read(0<{file}>, \"")), "{}", trace.stderr);
+}
