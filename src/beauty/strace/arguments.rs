@@ -1,12 +1,12 @@
 //! Prints the arguments of a call, and what strace shows of them behind the result.
 
-use super::constants::is_called;
+use super::constants::{has_flag, is_called};
 use super::forms;
 use super::part::{self, is_shown};
-use super::value::{self, Options};
+use super::value::Options;
 use crate::beauty::decode::{Argument, Decoded, Values};
 use crate::beauty::row::{Form, Part, Side, Test, When};
-use crate::beauty::value::{Returned, Value};
+use crate::beauty::value::Value;
 use smallvec::SmallVec;
 
 /// The parts of a call, in strace's order.
@@ -46,11 +46,7 @@ pub fn write(out: &mut Vec<u8>, decoded: &Decoded, options: Options) {
             out.extend_from_slice(part.label.as_bytes());
             out.push(b'=');
         }
-        let has_failed = part.test == Test::Succeeded && !matches!(decoded.returned(), Returned::Value(_) | Returned::Timeout);
-        match argument.registers().first() {
-            Some(address) if has_failed => value::write(out, &Value::Address(*address), options),
-            _ => whole(out, values, part, options),
-        }
+        whole(out, values, part, options);
     }
 }
 
@@ -101,10 +97,11 @@ fn find<'d, 'a>(decoded: &'d Decoded<'a>, name: &str) -> Option<Argument<'d, 'a>
     decoded.args().find(|argument| argument.name() == name)
 }
 
+/// Returns whether a row applies: each argument that it tests has one of the values, or one of the flags.
 fn applies(rule: &When, decoded: &Decoded) -> bool {
+    let is_one_of = |value: &Value, names: &[&str]| names.iter().any(|name| is_called(value, name) || has_flag(value, name));
     rule.tests.iter().all(|(name, values)| {
-        let argument = find(decoded, name);
-        argument.is_some_and(|argument| argument.values().entry().is_some_and(|value| values.iter().any(|name| is_called(value, name))))
+        find(decoded, name).is_some_and(|argument| argument.values().entry().is_some_and(|value| is_one_of(value, values)))
     })
 }
 

@@ -5,10 +5,14 @@ use super::forms;
 use super::quote::{self, InHex};
 use super::value::{self, Options, close, list, members_of, string, write};
 use crate::beauty::row::{Form, Part, Side, Test};
+use crate::beauty::table::FlagPart;
 use crate::beauty::value::{ArrayValue, StructValue, Text, Value};
 use crate::text::number;
 use std::io::Write;
 use std::net::IpAddr;
+
+/// The number of bytes of the name of a task, without the NUL.
+const COMM_MAX: usize = 15;
 
 /// Asks for the value of a member or argument by its name: whether it is known, and the test holds.
 pub type Holds<'h> = &'h dyn Fn(&str, &dyn Fn(&Value) -> bool) -> bool;
@@ -21,8 +25,16 @@ pub fn structure(out: &mut Vec<u8>, of: &StructValue, name: &str, options: Optio
     let mut more = of.more;
     let mut separator: &[u8] = b"";
     out.push(b'{');
+    // The members in a bracket that is not shown.
+    let mut is_hidden = false;
     for part in parts {
         match part.form {
+            Form::Close if is_hidden => {
+                is_hidden = false;
+                continue;
+            }
+            Form::Open if !is_shown(part, &Value::Unknown, &holds) => is_hidden = true,
+            _ if is_hidden => continue,
             _ if part.name == "*" => {
                 let others = of.members.iter().filter(|(name, _)| parts.iter().all(|part| part.name != *name));
                 for (name, value) in others {
@@ -45,6 +57,9 @@ pub fn structure(out: &mut Vec<u8>, of: &StructValue, name: &str, options: Optio
                 continue;
             }
             _ => {}
+        }
+        if is_hidden {
+            continue;
         }
         let absent = (part.form == Form::OrZero).then_some(&Value::Uint(0));
         let value = value_of(part.name).or(absent).filter(|value| is_shown(part, value, &holds));
@@ -75,8 +90,7 @@ pub fn structure(out: &mut Vec<u8>, of: &StructValue, name: &str, options: Optio
 pub fn is_shown(part: &Part, value: &Value, holds: Holds) -> bool {
     const DEVICES: [u32; 2] = [0o020_000, 0o060_000];
     match part.test {
-        Test::Always | Test::Unused | Test::Succeeded => true,
-        Test::Never => false,
+        Test::Always | Test::Unused => true,
         Test::NotZero => match (part.form, value) {
             (Form::Bit(flag), value) => has_flag(value, flag),
             (_, value) => !is_zero(value),
@@ -86,7 +100,6 @@ pub fn is_shown(part: &Part, value: &Value, holds: Holds) -> bool {
             is_device == (holds("st_mode", &is_of_device) || holds("stx_mode", &is_of_device))
         }
         Test::Flag(member, names) => holds(member, &|value| has_flag(value, names)),
-        Test::Is(member, names) => holds(member, &|value| names.split('|').any(|name| is_called(value, name))),
         Test::IsNot(member, names) => !holds(member, &|value| names.split('|').any(|name| is_called(value, name))),
     }
 }
@@ -104,7 +117,13 @@ pub fn packed(out: &mut Vec<u8>, name: &str, members: &[(&'static str, Value)], 
     let mut separator: &[u8] = b"";
     for (part, (_, value)) in shown.filter(|(part, (_, value))| is_shown(part, value, &holds)) {
         out.extend_from_slice(std::mem::replace(&mut separator, if is_macro { b", " } else { b"|" }));
-        write_as(out, value, part.form, options);
+        match value {
+            // A number among values with bars has no comment.
+            Value::Flags { table, bits } if !is_macro && table.flags(*bits).all(|part| matches!(part, FlagPart::Rest(_))) => {
+                hex(out, *bits)
+            }
+            value => write_as(out, value, part.form, options),
+        }
         if !part.label.is_empty() {
             out.extend_from_slice(b"<<");
             out.extend_from_slice(part.label.as_bytes());
@@ -185,6 +204,13 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
             // Writing to a Vec does not fail.
             _ = write!(out, "[{}]", i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
         }
+        (Form::Option | Form::Int, Value::Str(Text { address: address @ 1.., bytes, .. })) if bytes.is_empty() => {
+            number::hex(out, *address)
+        }
+        (Form::Comm, Value::Str(text)) => {
+            quote::quoted(out, &text.bytes, options.hex);
+            out.extend_from_slice(if text.cut || text.bytes.len() >= COMM_MAX { b"..." } else { b"" });
+        }
         (Form::Option, Value::Str(text)) => option(out, text, options),
         (Form::Shifted, Value::Array(of)) => shifted(out, of, options),
         (Form::Text, Value::Str(text)) => quote::quoted(out, text.bytes.strip_suffix(b"\0").unwrap_or(&text.bytes), options.hex),
@@ -212,6 +238,10 @@ fn number_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) {
         }
         (Form::Date, Value::Struct(of)) => {
             let number = |name: &str| of.members.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+            // UTIME_NOW and UTIME_OMIT stand for the whole time.
+            if let Some(word @ Value::Symbol { .. }) = number("tv_nsec") {
+                return write(out, word, options);
+            }
             let fraction = number("tv_nsec").and_then(raw);
             write(out, value, options);
             if let Some(second) = number("tv_sec") {
@@ -253,7 +283,7 @@ fn number_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) {
 }
 
 /// Returns a number, whatever it means.
-fn raw(value: &Value) -> Option<u64> {
+pub fn raw(value: &Value) -> Option<u64> {
     match value {
         Value::Uint(value) | Value::Hex(value) | Value::Octal(value) | Value::Symbol { value, .. } => Some(*value),
         Value::Flags { bits, .. } => Some(*bits),
@@ -383,4 +413,39 @@ fn ready(out: &mut Vec<u8>, of: &ArrayValue, options: Options) {
         members_of(out, &shown, false, Options { files: false, ..options });
     }
     out.push(b']');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: &Value, form: Form) -> String {
+        let mut out = Vec::new();
+        write_as(&mut out, value, form, Options { string_limit: 32, ..Options::default() });
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_have_forms_of_their_own() {
+        assert_eq!(text(&Value::Uint(8 << 20), Form::Kib), "8192*1024");
+        assert_eq!(text(&Value::Uint(0), Form::Hex8), "00000000");
+        assert_eq!(text(&Value::Uint(0x1000), Form::Hex8), "0x001000");
+        assert_eq!(text(&Value::Hex(0xc0de4242), Form::Ioctl), "_IOC(_IOC_READ|_IOC_WRITE, 0x42, 0x42, 0xde)");
+        assert_eq!(text(&Value::Uint(0), Form::Null), "NULL");
+    }
+
+    #[test]
+    fn the_members_of_a_struct_after_a_call_join_those_before_it() {
+        let of = |members: Vec<(&'static str, Value<'static>)>| Value::Struct(StructValue { members, ..StructValue::default() });
+        let before = of(vec![("ifr_name", Value::Uint(1)), ("ifr_flags", Value::Uint(2))]);
+        let after = of(vec![("ifr_flags", Value::Uint(3)), ("ifr_mtu", Value::Uint(4))]);
+        assert_eq!(text(&merged(&before, &after), Form::Plain), "{ifr_name=1, ifr_flags=3, ifr_mtu=4}");
+    }
+
+    #[test]
+    fn bytes_of_which_a_part_could_not_be_read_are_their_address() {
+        let bytes = |wanted| Value::Str(Text { bytes: b"abc".into(), address: 0x1000, wanted: Some(wanted), cut: true, altered: false });
+        assert_eq!(text(&bytes(8000), Form::Plain), "0x1000");
+        assert_eq!(text(&bytes(3), Form::Plain), "\"abc\"...");
+    }
 }

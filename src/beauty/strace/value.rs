@@ -2,7 +2,7 @@
 //! name for, members as `name=value`, and the macros of C that make a value.
 
 use super::super::tables::constants::PTRACE_EVENT;
-use super::super::value::{ArrayValue, Failure, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
+use super::super::value::{ArrayValue, BytesForm, Failure, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
 use super::super::{errno, signal};
 use super::constants::{self, hex};
 use super::netlink;
@@ -80,6 +80,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
         Value::SocketAddress(address) => _ = write!(out, "{address}"),
         Value::Named(named) => out.extend_from_slice(named.to_string().as_bytes()),
         Value::Char(byte) => quote::quoted(out, &[*byte], options.hex),
+        Value::Bytes(field) if field.form == BytesForm::Mac => out.extend_from_slice(field.to_string().as_bytes()),
         Value::Bytes(field) => quote::quoted(out, &field.bytes, options.hex),
         Value::UnreadText | Value::Unknown => out.push(b'?'),
         Value::Uncopied { address, count, or_more } => uncopied(out, *address, *count, *or_more),
