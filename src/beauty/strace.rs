@@ -14,6 +14,7 @@ mod constants;
 mod date;
 mod forms;
 mod netlink;
+mod numbers;
 mod part;
 mod path;
 mod quote;

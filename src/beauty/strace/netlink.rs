@@ -1,7 +1,8 @@
 //! Prints netlink messages, whose headers strace puts into brackets of their own.
 
 use super::forms;
-use super::part::{self, write_as};
+use super::numbers::raw;
+use super::part::write_as;
 use super::quote::{self, InHex};
 use super::value::{Options, members_of, write};
 use crate::beauty::row::Form;
@@ -15,7 +16,7 @@ const HEAD: usize = 4;
 /// The members of a message that follow its header.
 const AFTER_HEADER: [&str; 2] = ["payload", "attributes"];
 
-/// Appends a message: `[{nlmsg_len=20, ...}, {ifa_family=AF_INET, ...}, [[{nla_len=8, nla_type=IFA_LABEL}, "lo"], ...]]`.
+/// Appends a message: `[{nlmsg_len=20, ...}, {ifa_family=AF_INET, ...}, [{nla_len=7, nla_type=IFA_LABEL}, "lo"]]`.
 pub fn message(out: &mut Vec<u8>, of: &StructValue, options: Options) {
     let (after, header): (Vec<_>, Vec<_>) = of.members.iter().cloned().partition(|(name, _)| AFTER_HEADER.contains(name));
     if after.is_empty() {
@@ -50,8 +51,8 @@ pub fn attribute(out: &mut Vec<u8>, of: &StructValue, options: Options) {
         _ => Form::Plain,
     };
     match (form, data, value_of("nla_len")) {
-        (Form::HexString, value, Some(Value::Uint(length @ 5..=12))) if part::raw(value).is_some() => {
-            let bytes = part::raw(value).unwrap_or_default().to_ne_bytes();
+        (Form::HexString, value, Some(Value::Uint(length @ 5..=12))) if raw(value).is_some() => {
+            let bytes = raw(value).unwrap_or_default().to_ne_bytes();
             quote::quoted(out, &bytes[..*length as usize - HEAD], InHex::Always);
         }
         // Writing to a Vec does not fail.

@@ -122,6 +122,7 @@ fn id_number(out: &mut Vec<u8>, id: u32) {
     if id == u32::MAX { out.extend_from_slice(b"-1") } else { number::uint(out, u64::from(id)) }
 }
 
+/// Appends the name of a signal.
 pub fn write_signal(out: &mut Vec<u8>, signal: i32) {
     match signal {
         32 => out.extend_from_slice(b"SIGRTMIN"),
@@ -211,6 +212,7 @@ fn write_stop_signal(out: &mut Vec<u8>, signal: i32) {
     }
 }
 
+/// Appends members by their names, in brackets; `more` adds dots.
 pub fn members_of(out: &mut Vec<u8>, members: &[(&'static str, Value)], more: bool, options: Options) {
     out.push(b'{');
     for (at, (name, value)) in members.iter().enumerate() {
@@ -231,6 +233,7 @@ fn array(out: &mut Vec<u8>, of: &ArrayValue, options: Options) {
     list(out, of, if is_of_signals { b" " } else { b", " }, options);
 }
 
+/// Appends the elements of an array; signals lack `SIG`.
 pub fn list(out: &mut Vec<u8>, of: &ArrayValue, separator: &[u8], options: Options) {
     out.push(b'[');
     let shown = if options.whole { of.items.len() } else { of.items.len().min(ELEMENTS_MAX) };
