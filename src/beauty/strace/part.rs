@@ -305,13 +305,15 @@ fn ready(out: &mut Vec<u8>, of: &ArrayValue, options: Options) {
     };
     out.push(b'[');
     let mut separator: &[u8] = b"";
-    for item in of.items.iter().filter(|item| result(item)) {
+    let most = if options.whole { usize::MAX } else { options.string_limit };
+    for item in of.items.iter().filter(|item| result(item)).take(most) {
         let Value::Struct(StructValue { members, .. }) = item else { continue };
         out.extend_from_slice(std::mem::replace(&mut separator, b", "));
         let shown: Vec<_> = members.iter().filter(|(name, _)| *name != "events").cloned().collect();
         members_of(out, &shown, false, Options { files: false, ..options });
     }
-    out.push(b']');
+    let more = of.items.iter().filter(|item| result(item)).count() > most;
+    close(out, separator.is_empty(), more, b']');
 }
 
 #[cfg(test)]

@@ -17,9 +17,6 @@ use std::net::IpAddr;
 /// The value of `dfd` that stands for the current directory (openat(2)).
 const AT_FDCWD: i32 = -100;
 
-/// The maximum number of elements of an array that are shown without `-v`.
-const ELEMENTS_MAX: usize = 32;
-
 /// What the options of strace say about values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
@@ -31,7 +28,7 @@ pub struct Options<'a> {
     pub files: bool,
     /// `-yy`: also the addresses of sockets.
     pub addresses: bool,
-    /// `-s`: the maximum number of bytes of a string.
+    /// `-s`: the maximum number of bytes of a string, and of elements of an array without `-v`.
     pub string_limit: usize,
     /// The time zone of dates.
     pub zone: Option<&'a Zone>,
@@ -236,7 +233,8 @@ fn array(out: &mut Vec<u8>, of: &ArrayValue, options: Options) {
 /// Appends the elements of an array; signals lack `SIG`.
 pub fn list(out: &mut Vec<u8>, of: &ArrayValue, separator: &[u8], options: Options) {
     out.push(b'[');
-    let shown = if options.whole { of.items.len() } else { of.items.len().min(ELEMENTS_MAX) };
+    // The elements of sets have blanks between them, and are all shown.
+    let shown = if options.whole || separator == b" " { of.items.len() } else { of.items.len().min(options.string_limit) };
     for (at, item) in of.items[..shown].iter().enumerate() {
         out.extend_from_slice(if at > 0 { separator } else { b"" });
         match item {
