@@ -7,12 +7,13 @@ use super::structs::{Body, StructRow};
 use std::fmt::{self, Write};
 
 /// The words after a colon that say how a value is written, and the variants of `form::Form`.
-const FORMS: [(&str, &str); 33] = [
+const FORMS: [(&str, &str); 34] = [
     ("address", "Address"),
     ("bar", "Bar"),
     ("blanks", "Blanks"),
     ("boxed", "Boxed"),
     ("bytes", "Bytes"),
+    ("comm", "Comm"),
     ("date", "Date"),
     ("decimal", "Decimal"),
     ("dots", "Dots"),
@@ -50,6 +51,13 @@ const SIDES: [(&str, &str); 3] = [("after", "After"), ("before", "Before"), ("me
 /// The word that stands for the values of bit fields among flags, and for all other members of a struct.
 const OTHERS: &str = "*";
 
+/// The end of the comment behind a number without a name.
+const UNKNOWN: &str = "???";
+
+/// The words that say how a result is written: 0 as a number, and not as a timeout; the number, and the constant behind
+/// it.
+const RESULTS: [&str; 2] = ["number", "constant"];
+
 /// Members that no row has, because decoders add them: the bytes that follow a struct, and what a control message has.
 const ADDED: [&str; 2] = ["tail", "cmsg_data"];
 
@@ -73,16 +81,18 @@ enum Kind {
     Call,
     When,
     Packed,
+    Attributes,
     Result,
     Table,
 }
 
 /// The words that begin a row.
-const KINDS: [(&str, Kind); 6] = [
+const KINDS: [(&str, Kind); 7] = [
     ("struct", Kind::Struct),
     ("call", Kind::Call),
     ("when", Kind::When),
     ("packed", Kind::Packed),
+    ("attributes", Kind::Attributes),
     ("result", Kind::Result),
     ("table", Kind::Table),
 ];
@@ -140,21 +150,15 @@ fn parse(row: &Row) -> Result<FormRow, Fault> {
 }
 
 fn part(word: &str, kind: Kind) -> Result<Part, String> {
+    let condition_of = |word| str::split_once(word, '?').filter(|_| kind != Kind::Table);
+    let (word, test) = condition_of(word).map_or((word, None), |(word, test)| (word, Some(test)));
     // A bracket around members is a part without a name.
     let bracket = word.strip_suffix('{').map(|label| (label, "Open")).or((word == "}").then_some(("", "Close")));
     if let Some((label, form)) = bracket {
-        let (name, test) = (String::new(), "Test::Always".to_owned());
-        return Ok(Part {
-            name,
-            label: label.to_owned(),
-            side: "Both",
-            form: format!("Form::{form}"),
-            test,
-            is_verbose: false,
-            is_behind: false,
-        });
+        let (name, test) = (String::new(), test.map_or(Ok("Test::Always".to_owned()), condition)?);
+        let form = format!("Form::{form}");
+        return Ok(Part { name, label: label.to_owned(), side: "Both", form, test, is_verbose: false, is_behind: false });
     }
-    let (word, test) = word.split_once('?').map_or((word, None), |(word, test)| (word, Some(test)));
     let mut words = word.split(':');
     let word = words.next().unwrap_or_default();
     let (mut side, mut form) = ("Both", "Form::Plain".to_owned());
@@ -182,14 +186,11 @@ fn condition(test: &str) -> Result<String, String> {
     Ok(match test {
         "nonzero" => "Test::NotZero".to_owned(),
         "always" => "Test::Unused".to_owned(),
-        "never" => "Test::Never".to_owned(),
         "device" => "Test::Device(true)".to_owned(),
         "file" => "Test::Device(false)".to_owned(),
-        "succeeded" => "Test::Succeeded".to_owned(),
-        test => match (test.split_once("=="), test.split_once("!="), test.split_once('&')) {
-            (Some((member, value)), ..) => format!("Test::Is({member:?}, {value:?})"),
-            (_, Some((member, value)), _) => format!("Test::IsNot({member:?}, {value:?})"),
-            (.., Some((member, flag))) => format!("Test::Flag({member:?}, {flag:?})"),
+        test => match (test.split_once("!="), test.split_once('&')) {
+            (Some((member, value)), _) => format!("Test::IsNot({member:?}, {value:?})"),
+            (_, Some((member, flag))) => format!("Test::Flag({member:?}, {flag:?})"),
             _ => return Err(format!("there is no condition `{test}`")),
         },
     })
@@ -201,7 +202,7 @@ pub fn check(rows: &[FormRow], calls: &[Call], structs: &[StructRow], tables: &[
         let known: Option<Vec<&str>> = match row.kind {
             // A function names what it packs.
             Kind::Packed => continue,
-            Kind::Result => calls.iter().find(|call| call.name == row.name).map(|_| vec!["number"]),
+            Kind::Result => calls.iter().find(|call| call.name == row.name).map(|_| RESULTS.to_vec()),
             Kind::Call | Kind::When => {
                 let call = calls.iter().find(|call| call.name == row.name);
                 call.map(|call| call.args.iter().map(|arg| arg.name.as_str()).collect())
@@ -215,7 +216,7 @@ pub fn check(rows: &[FormRow], calls: &[Call], structs: &[StructRow], tables: &[
                 Body::Decoder { .. } => row.parts.iter().map(|part| part.name.as_str()).collect(),
                 Body::Unknown | Body::Number(_) => Vec::new(),
             }),
-            Kind::Table => {
+            Kind::Table | Kind::Attributes => {
                 let table = tables.iter().find(|table| table.name == row.name);
                 table.map(|table| table.base.entries.iter().map(|entry| entry.name.as_str()).collect())
             }
@@ -225,7 +226,9 @@ pub fn check(rows: &[FormRow], calls: &[Call], structs: &[StructRow], tables: &[
             continue;
         };
         let is_field = |name: &str| {
-            name == OTHERS || row.kind == Kind::Struct && ADDED.contains(&name) || row.kind == Kind::Table && UNNAMED.contains(&name)
+            name == OTHERS
+                || row.kind == Kind::Struct && ADDED.contains(&name)
+                || row.kind == Kind::Table && (UNNAMED.contains(&name) || name.ends_with(UNKNOWN))
         };
         let missing =
             row.parts.iter().filter(|part| !known.contains(&part.name.as_str()) && !is_field(&part.name) && !part.name.is_empty());
@@ -244,12 +247,13 @@ pub fn emit(rows: &[FormRow]) -> Result<String, fmt::Error> {
         rows
     };
     let of_kinds = [
-        (Kind::Struct, "STRUCT_FORMS", "structs"),
-        (Kind::Call, "CALL_FORMS", "arguments of calls"),
-        (Kind::Packed, "PACKED_FORMS", "numbers with several values"),
+        (Kind::Attributes, "ATTRIBUTE_FORMS", "the content of netlink attributes, by the table of their names"),
+        (Kind::Struct, "STRUCT_FORMS", "structs, by name"),
+        (Kind::Call, "CALL_FORMS", "arguments, by the name of the call"),
+        (Kind::Packed, "PACKED_FORMS", "numbers with several values, by the name of their function"),
     ];
     for (kind, name, what) in of_kinds {
-        writeln!(out, "/// How strace writes {what}, by name.\npub static {name}: &[Parts] = &[")?;
+        writeln!(out, "/// How strace writes {what}.\npub static {name}: &[Parts] = &[")?;
         for row in of(kind) {
             writeln!(out, "Parts {{ name: {:?}, parts: &[{}] }},", row.name, emit_parts(row)?)?;
         }
@@ -268,7 +272,8 @@ pub fn emit(rows: &[FormRow]) -> Result<String, fmt::Error> {
         "/// The order in which strace writes flags, by the name of their table.\npub static FLAG_ORDERS: &[(&str, &[&str])] = &["
     )?;
     for row in of(Kind::Table) {
-        let names: Vec<&str> = row.parts.iter().map(|part| part.name.as_str()).filter(|name| !UNNAMED.contains(name)).collect();
+        let names: Vec<&str> =
+            row.parts.iter().map(|part| part.name.as_str()).filter(|name| !UNNAMED.contains(name) && !name.ends_with(UNKNOWN)).collect();
         writeln!(out, "({:?}, &{names:?}),", row.name)?;
     }
     writeln!(out, "];")?;
@@ -278,14 +283,21 @@ pub fn emit(rows: &[FormRow]) -> Result<String, fmt::Error> {
         let names: Vec<(&str, &str)> =
             row.parts.iter().map(|part| (part.name.as_str(), part.label.as_str())).filter(|(_, label)| !label.is_empty()).collect();
         let unnamed = row.parts.iter().find(|part| UNNAMED.contains(&part.name.as_str())).map_or("", |part| part.name.as_str());
-        if !names.is_empty() || !unnamed.is_empty() {
-            writeln!(out, "TableForm {{ name: {:?}, names: &{names:?}, unnamed: {unnamed:?} }},", row.name)?;
+        let unknown = row.parts.iter().find(|part| part.name.ends_with(UNKNOWN)).map_or("", |part| part.name.as_str());
+        let without: Vec<&str> = row.parts.iter().filter(|part| part.is_verbose).map(|part| part.name.as_str()).collect();
+        if !names.is_empty() || !unnamed.is_empty() || !without.is_empty() || !unknown.is_empty() {
+            writeln!(
+                out,
+                "TableForm {{ name: {:?}, names: &{names:?}, unnamed: {unnamed:?}, without: &{without:?}, unknown: {unknown:?} }},",
+                row.name
+            )?;
         }
     }
     writeln!(out, "];")?;
-    let numbers: Vec<&str> = of(Kind::Result).iter().map(|row| row.name.as_str()).collect();
-    writeln!(out, "/// The calls that return 0 as a number, and not as a timeout.")?;
-    writeln!(out, "pub static NUMBER_RESULTS: &[&str] = &{numbers:?};")?;
+    let results: Vec<(&str, &str)> =
+        of(Kind::Result).iter().filter_map(|row| Some((row.name.as_str(), row.parts.first()?.name.as_str()))).collect();
+    writeln!(out, "/// How strace writes the results of some calls.")?;
+    writeln!(out, "pub static RESULT_FORMS: &[(&str, &str)] = &{results:?};")?;
     Ok(out)
 }
 

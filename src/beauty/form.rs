@@ -30,6 +30,10 @@ pub struct TableForm {
     pub names: &'static [(&'static str, &'static str)],
     /// How a number without a name is written: in `decimal` or `hex` digits, without a comment.
     pub unnamed: &'static str,
+    /// Flags that strace does not have: those of several others are written as these, and others as numbers.
+    pub without: &'static [&'static str],
+    /// What the comment behind a number without a name says, if it is not the prefix of the names (`W???`).
+    pub unknown: &'static str,
 }
 
 /// A member or an argument.
@@ -85,6 +89,8 @@ pub enum Form {
     Bytes,
     /// The end of the members that [`Form::Open`] begins.
     Close,
+    /// The name of a task, which strace takes for cut if it is as long as it can be.
+    Comm,
     /// A number of seconds, with the date in a comment.
     Date,
     /// A number without a sign, in decimal digits.
@@ -152,18 +158,12 @@ pub enum Test {
     Always,
     /// Even if the call does not use it.
     Unused,
-    /// In no case.
-    Never,
     /// If it is neither 0 nor a null pointer.
     NotZero,
-    /// If the call succeeded; an argument is its address otherwise.
-    Succeeded,
     /// If the file that `st_mode` describes is a device, or if it is none.
     Device(bool),
     /// If the member or argument of the first name has one of these flags.
     Flag(&'static str, &'static str),
-    /// If the member or argument of the first name is the constant of the second name.
-    Is(&'static str, &'static str),
-    /// If it is not.
+    /// Unless the member or argument of the first name has the value of the second name.
     IsNot(&'static str, &'static str),
 }

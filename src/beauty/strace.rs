@@ -15,6 +15,7 @@ mod date;
 mod forms;
 mod head;
 mod netlink;
+mod numbers;
 mod part;
 mod path;
 mod quote;
@@ -110,6 +111,14 @@ impl Strace {
 
     fn outcome(&self, out: &mut Vec<u8>, decoded: &Decoded, returned: &Returned) {
         match returned {
+            Returned::Value(value @ Value::Flags { bits, .. })
+                if forms::of_result(decoded.row().map_or("", |row| row.name)) == "constant" =>
+            {
+                number::uint(out, *bits);
+                out.extend_from_slice(b" (");
+                value::write(out, value, self.options());
+                out.push(b')');
+            }
             Returned::Value(Value::Flags { bits: 0, .. }) => out.push(b'0'),
             Returned::Value(value @ Value::Flags { bits, .. }) => {
                 number::hex(out, *bits);
@@ -126,7 +135,7 @@ impl Strace {
                 out.push(b')');
             }
             Returned::Value(value) => value::write(out, value, self.options()),
-            Returned::Timeout if decoded.row().is_some_and(|row| forms::is_number(row.name)) => out.push(b'0'),
+            Returned::Timeout if forms::of_result(decoded.row().map_or("", |row| row.name)) == "number" => out.push(b'0'),
             Returned::Timeout => value::failure(out, Failure::Timeout),
             Returned::Error(errno) => value::failure(out, Failure::Error(*errno)),
             Returned::Restart(errno) => match RESTARTS.iter().find(|(known, ..)| known == errno) {

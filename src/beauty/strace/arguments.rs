@@ -1,12 +1,12 @@
 //! Prints the arguments of a call, and what strace shows of them behind the result.
 
-use super::constants::is_called;
+use super::constants::{has_flag, is_called};
 use super::forms;
 use super::part::{self, is_shown};
-use super::value::{self, Options};
+use super::value::Options;
 use crate::beauty::decode::{Argument, Decoded, Values};
 use crate::beauty::row::{Flow, Form, Part, Side, Test, When};
-use crate::beauty::value::{Returned, Value};
+use crate::beauty::value::Value;
 use smallvec::SmallVec;
 
 /// The parts of a call, in strace's order.
@@ -40,17 +40,13 @@ pub fn write(out: &mut Vec<u8>, decoded: &Decoded, half: Half, options: Options)
         Half::First => 0..first_written(),
         Half::Second => first_written()..arguments.len(),
     };
-    let has_failed = !matches!(decoded.returned(), Returned::Value(_) | Returned::Timeout);
-    for (at, Shown { argument, part, values }) in arguments.iter().enumerate().filter(|(at, _)| range.contains(at)) {
+    for (at, Shown { part, values, .. }) in arguments.iter().enumerate().filter(|(at, _)| range.contains(at)) {
         out.extend_from_slice(if at > 0 { b", " } else { b"" });
         if !part.label.is_empty() {
             out.extend_from_slice(part.label.as_bytes());
             out.push(b'=');
         }
-        match argument.registers().first() {
-            Some(address) if has_failed && part.test == Test::Succeeded => value::write(out, &Value::Address(*address), options),
-            _ => whole(out, values, part, options),
-        }
+        whole(out, values, part, options);
     }
 }
 
@@ -126,10 +122,11 @@ fn find<'d, 'a>(decoded: &'d Decoded<'a>, name: &str) -> Option<Argument<'d, 'a>
     decoded.args().find(|argument| argument.name() == name)
 }
 
+/// Returns whether a row applies: each argument that it tests has one of the values, or one of the flags.
 fn applies(rule: &When, decoded: &Decoded) -> bool {
+    let is_one_of = |value: &Value, names: &[&str]| names.iter().any(|name| is_called(value, name) || has_flag(value, name));
     rule.tests.iter().all(|(name, values)| {
-        let argument = find(decoded, name);
-        argument.is_some_and(|argument| argument.values().entry().is_some_and(|value| values.iter().any(|name| is_called(value, name))))
+        find(decoded, name).is_some_and(|argument| argument.values().entry().is_some_and(|value| is_one_of(value, values)))
     })
 }
 

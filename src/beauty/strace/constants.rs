@@ -16,6 +16,9 @@ pub fn hex(out: &mut Vec<u8>, value: u64) {
 pub fn flags(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
     let mut has_names = false;
     let mut parts: SmallVec<[FlagPart; 8]> = table.flags(bits).collect();
+    if let Some(form) = forms::of_table(table.name).filter(|form| !form.without.is_empty()) {
+        split(&mut parts, table, form.without);
+    }
     parts.sort_by_key(|part| match part {
         FlagPart::Constant { table: of, .. } if of.name != table.name => forms::place_of_field(table.name),
         FlagPart::Constant { name, .. } => forms::place_of_flag(table.name, name),
@@ -38,6 +41,31 @@ pub fn flags(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
                 }
             }
         }
+    }
+}
+
+/// Replaces flags that strace does not have by others with their bits, and by a number.
+fn split(parts: &mut SmallVec<[FlagPart; 8]>, table: &'static ConstantTable, without: &[&str]) {
+    let mut rest = 0;
+    parts.retain(|part| match part {
+        FlagPart::Constant { name, .. } if without.contains(name) => {
+            rest |= table.entries.iter().find(|entry| entry.name == *name).map_or(0, |entry| entry.value);
+            false
+        }
+        FlagPart::Rest(unnamed) => {
+            rest |= *unnamed;
+            false
+        }
+        FlagPart::Constant { .. } => true,
+    });
+    for entry in table.entries.iter().filter(|entry| entry.value != 0 && !without.contains(&entry.name)) {
+        if rest & entry.value == entry.value {
+            rest &= !entry.value;
+            parts.push(FlagPart::Constant { table, name: entry.name });
+        }
+    }
+    if rest != 0 || parts.is_empty() {
+        parts.push(FlagPart::Rest(rest));
     }
 }
 
@@ -96,8 +124,14 @@ pub fn constant(out: &mut Vec<u8>, table: &'static ConstantTable, value: u64) {
 /// Writes which constants have no such value: ` /* O_??? */`.
 pub fn unknown(out: &mut Vec<u8>, table: &'static ConstantTable) {
     out.extend_from_slice(b" /* ");
-    out.extend_from_slice(table.prefix.as_bytes());
-    out.extend_from_slice(b"??? */");
+    match forms::of_table(table.name).map(|form| form.unknown).filter(|unknown| !unknown.is_empty()) {
+        Some(unknown) => out.extend_from_slice(unknown.as_bytes()),
+        None => {
+            out.extend_from_slice(table.prefix.as_bytes());
+            out.extend_from_slice(b"???");
+        }
+    }
+    out.extend_from_slice(b" */");
 }
 
 /// Returns whether a value is the constant of this name, or this number.
@@ -111,6 +145,7 @@ pub fn is_called(value: &Value, name: &str) -> bool {
         Value::Macro { name: known, .. } => *known == name,
         Value::Hex(value) => name == "?" || name.parse() == Ok(*value),
         Value::Uint(value) => name.parse() == Ok(*value),
+        Value::Fd { fd, .. } | Value::DirFd { fd, .. } => name.parse() == Ok(*fd),
         Value::Int(value) => name.parse() == Ok(*value),
         Value::Address(0) | Value::Unread(0) => name == "NULL",
         _ => false,
@@ -130,5 +165,32 @@ pub fn is_zero(value: &Value) -> bool {
         Value::Int(0) | Value::Uint(0) | Value::Hex(0) | Value::Address(0) | Value::Unread(0) => true,
         Value::Flags { bits, .. } => *bits == 0,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beauty::tables::constants::{INOTIFY_MASK, MMAP_FLAGS, TERMIOS_CONTROL, WAIT_OPTIONS};
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn flags_have_the_order_and_the_names_of_strace() {
+        let flags = |table, bits| text(|out| flags(out, table, bits));
+        assert_eq!(flags(&MMAP_FLAGS, 0x22), "MAP_PRIVATE|MAP_ANONYMOUS");
+        assert_eq!(flags(&WAIT_OPTIONS, 0xa), "WSTOPPED|WCONTINUED");
+        assert_eq!(flags(&WAIT_OPTIONS, 0x100), "0x100 /* W??? */");
+        assert!(flags(&INOTIFY_MASK, 0xfff).starts_with("IN_ACCESS|IN_MODIFY|"), "IN_ALL_EVENTS is written as its parts");
+    }
+
+    #[test]
+    fn fields_and_flags_have_a_bar_between_them() {
+        assert_eq!(text(|out| bar(out, &TERMIOS_CONTROL, 0)), "B0|CS5|");
+        assert_eq!(text(|out| bar(out, &TERMIOS_CONTROL, 0xbf)), "B38400|CS8|CREAD");
     }
 }

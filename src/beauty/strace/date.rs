@@ -4,8 +4,8 @@ use crate::session::Zone;
 use jiff::tz::{Offset, TimeZone};
 use std::io::Write;
 
-/// Appends the date of a second of Unix time in a zone. A fraction that is 0 is left out, and so is the date of the time
-/// 0, which mostly means that there is none.
+/// Appends the date of a second of Unix time in a zone. A fraction that is 0 is left out, and so is the date of the
+/// time 0, which mostly means that there is none.
 pub fn comment(out: &mut Vec<u8>, second: i64, nanoseconds: u64, zone: Option<&Zone>) {
     let (Some(zone), true, Ok(time)) = (zone, second != 0 || nanoseconds != 0, jiff::Timestamp::from_second(second)) else { return };
     let offset = Offset::from_seconds(zone.offset_at(second)).unwrap_or(Offset::UTC);

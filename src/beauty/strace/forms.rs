@@ -1,7 +1,7 @@
 //! Looks up the rows of `beauty/strace.tbl`.
 
-use crate::beauty::row::{Part, Parts, TableForm, When};
-use crate::beauty::tables::{CALL_FORMS, FLAG_ORDERS, NUMBER_RESULTS, PACKED_FORMS, STRUCT_FORMS, TABLE_FORMS, WHEN_FORMS};
+use crate::beauty::row::{Form, Part, Parts, TableForm, When};
+use crate::beauty::tables::{ATTRIBUTE_FORMS, CALL_FORMS, FLAG_ORDERS, PACKED_FORMS, RESULT_FORMS, STRUCT_FORMS, TABLE_FORMS, WHEN_FORMS};
 
 /// Returns the members of a struct in strace's order; `None` if it shows all of them in the order of memory.
 pub fn of_struct(name: &str) -> Option<&'static [Part]> {
@@ -18,6 +18,12 @@ pub fn of_packed(name: &str) -> Option<&'static [Part]> {
     parts(PACKED_FORMS, name)
 }
 
+/// Returns how strace writes the content of a netlink attribute.
+pub fn of_attribute(table: &str, name: &str) -> Form {
+    let parts = parts(ATTRIBUTE_FORMS, table).unwrap_or_default();
+    parts.iter().find(|part| part.name == name).map_or(Form::Plain, |part| part.form)
+}
+
 /// Returns how strace writes the arguments of a syscall if some have certain values.
 pub fn when(name: &str) -> &'static [When] {
     let begin = WHEN_FORMS.partition_point(|row| row.name < name);
@@ -25,9 +31,9 @@ pub fn when(name: &str) -> &'static [When] {
     &rest[..rest.partition_point(|row| row.name == name)]
 }
 
-/// Returns whether the result 0 of a call is a number, and no timeout.
-pub fn is_number(call: &str) -> bool {
-    NUMBER_RESULTS.binary_search(&call).is_ok()
+/// Returns how the result of a call is written, if a row says so: as a `number`, or with a `constant` behind it.
+pub fn of_result(call: &str) -> &'static str {
+    RESULT_FORMS.binary_search_by_key(&call, |row| row.0).ok().map_or("", |at| RESULT_FORMS[at].1)
 }
 
 fn parts(all: &'static [Parts], name: &str) -> Option<&'static [Part]> {

@@ -1,15 +1,19 @@
 //! Prints members and arguments as the rows of `beauty/strace.tbl` say.
 
-use super::constants::{bar, has_flag, hex, is_called, is_zero, private};
+use super::constants::{bar, has_flag, hex, is_called, is_zero};
 use super::forms;
+use super::numbers::{date, is_of_number, number_as, raw};
 use super::quote;
 use super::value::{self, Options, close, list, members_of, string, write};
 use crate::beauty::row::{Form, Part, Side, Test};
+use crate::beauty::table::FlagPart;
 use crate::beauty::value::{ArrayValue, StructValue, Text, Value};
 use crate::show::strace::InHex;
 use crate::text::number;
 use std::io::Write;
-use std::net::IpAddr;
+
+/// The number of bytes of the name of a task, without the NUL.
+const COMM_MAX: usize = 15;
 
 /// Asks for the value of a member or argument by its name: whether it is known, and the test holds.
 pub type Holds<'h> = &'h dyn Fn(&str, &dyn Fn(&Value) -> bool) -> bool;
@@ -22,8 +26,16 @@ pub fn structure(out: &mut Vec<u8>, of: &StructValue, name: &str, options: Optio
     let mut more = of.more;
     let mut separator: &[u8] = b"";
     out.push(b'{');
+    // The members in a bracket that is not shown.
+    let mut is_hidden = false;
     for part in parts {
         match part.form {
+            Form::Close if is_hidden => {
+                is_hidden = false;
+                continue;
+            }
+            Form::Open if !is_shown(part, &Value::Unknown, &holds) => is_hidden = true,
+            _ if is_hidden => continue,
             _ if part.name == "*" => {
                 let others = of.members.iter().filter(|(name, _)| parts.iter().all(|part| part.name != *name));
                 for (name, value) in others {
@@ -46,6 +58,9 @@ pub fn structure(out: &mut Vec<u8>, of: &StructValue, name: &str, options: Optio
                 continue;
             }
             _ => {}
+        }
+        if is_hidden {
+            continue;
         }
         let absent = (part.form == Form::OrZero).then_some(&Value::Uint(0));
         let value = value_of(part.name).or(absent).filter(|value| is_shown(part, value, &holds));
@@ -76,8 +91,7 @@ pub fn structure(out: &mut Vec<u8>, of: &StructValue, name: &str, options: Optio
 pub fn is_shown(part: &Part, value: &Value, holds: Holds) -> bool {
     const DEVICES: [u32; 2] = [0o020_000, 0o060_000];
     match part.test {
-        Test::Always | Test::Unused | Test::Succeeded => true,
-        Test::Never => false,
+        Test::Always | Test::Unused => true,
         Test::NotZero => match (part.form, value) {
             (Form::Bit(flag), value) => has_flag(value, flag),
             (_, value) => !is_zero(value),
@@ -87,7 +101,6 @@ pub fn is_shown(part: &Part, value: &Value, holds: Holds) -> bool {
             is_device == (holds("st_mode", &is_of_device) || holds("stx_mode", &is_of_device))
         }
         Test::Flag(member, names) => holds(member, &|value| has_flag(value, names)),
-        Test::Is(member, names) => holds(member, &|value| names.split('|').any(|name| is_called(value, name))),
         Test::IsNot(member, names) => !holds(member, &|value| names.split('|').any(|name| is_called(value, name))),
     }
 }
@@ -105,7 +118,13 @@ pub fn packed(out: &mut Vec<u8>, name: &str, members: &[(&'static str, Value)], 
     let mut separator: &[u8] = b"";
     for (part, (_, value)) in shown.filter(|(part, (_, value))| is_shown(part, value, &holds)) {
         out.extend_from_slice(std::mem::replace(&mut separator, if is_macro { b", " } else { b"|" }));
-        write_as(out, value, part.form, options);
+        match value {
+            // A number among values with bars has no comment.
+            Value::Flags { table, bits } if !is_macro && table.flags(*bits).all(|part| matches!(part, FlagPart::Rest(_))) => {
+                hex(out, *bits)
+            }
+            value => write_as(out, value, part.form, options),
+        }
         if !part.label.is_empty() {
             out.extend_from_slice(b"<<");
             out.extend_from_slice(part.label.as_bytes());
@@ -186,6 +205,13 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
             // Writing to a Vec does not fail.
             _ = write!(out, "[{}]", i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
         }
+        (Form::Option | Form::Int, Value::Str(Text { address: address @ 1.., bytes, .. })) if bytes.is_empty() => {
+            number::hex(out, *address)
+        }
+        (Form::Comm, Value::Str(text)) => {
+            quote::quoted(out, &text.bytes, options.hex);
+            out.extend_from_slice(if text.cut || text.bytes.len() >= COMM_MAX { b"..." } else { b"" });
+        }
         (Form::Option, Value::Str(text)) => option(out, text, options),
         (Form::Shifted, Value::Array(of)) => shifted(out, of, options),
         (Form::Text, Value::Str(text)) => quote::quoted(out, text.bytes.strip_suffix(b"\0").unwrap_or(&text.bytes), options.hex),
@@ -194,74 +220,6 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
         }
         (_, Value::Array(of)) if is_of_number(form) => elements(out, of, form, options),
         _ => number_as(out, value, form, options),
-    }
-}
-
-/// Returns whether a form describes a number, so that it applies to each element of an array.
-fn is_of_number(form: Form) -> bool {
-    matches!(form, Form::Decimal | Form::Hex | Form::Hex8 | Form::Hex32 | Form::Htonl | Form::Kib | Form::Number)
-}
-
-/// Appends a number in a form of its own.
-fn number_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) {
-    // Writing to a Vec does not fail.
-    match (form, value) {
-        (Form::Boxed, Value::Int(_) | Value::Uint(_) | Value::Hex(_)) => {
-            out.push(b'[');
-            write(out, value, options);
-            out.push(b']');
-        }
-        (Form::Date, Value::Struct(of)) => {
-            let number = |name: &str| of.members.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
-            let fraction = number("tv_nsec").and_then(raw);
-            write(out, value, options);
-            if let Some(second) = number("tv_sec") {
-                date(out, second, fraction.unwrap_or_default(), options);
-            }
-        }
-        (Form::Hex, Value::Int(value)) => hex(out, *value as u64),
-        (Form::Hex, Value::Symbol { table, value: number }) if table.name(*number).is_some() => write(out, value, options),
-        (Form::Hex, value) if raw(value).is_some() => hex(out, raw(value).unwrap_or_default()),
-        (Form::Int, value) if raw(value).is_some() => number::int(out, i64::from(raw(value).unwrap_or_default() as i32)),
-        (Form::Null, Value::Uint(0) | Value::Int(0) | Value::Hex(0)) => out.extend_from_slice(b"NULL"),
-        (Form::Skid, Value::Flags { bits, .. }) => skid(out, *bits),
-        (Form::Hex32, Value::Int(value)) => hex(out, u64::from(*value as u32)),
-        (Form::Hex8, value) if raw(value).is_some() => match raw(value) {
-            Some(0) | None => out.extend_from_slice(b"00000000"),
-            Some(value) => _ = write!(out, "{:#08x}", value as u32),
-        },
-        (Form::Decimal | Form::Number, Value::Ip(IpAddr::V4(address))) => {
-            number::int(out, i64::from(i32::from_ne_bytes(address.octets())));
-        }
-        (Form::Number, Value::Symbol { table, value }) if table.bits == 32 => number::int(out, i64::from(*value as u32 as i32)),
-        (Form::Decimal | Form::Number, value) if raw(value).is_some() => number::uint(out, raw(value).unwrap_or_default()),
-        (Form::Htonl, value) if raw(value).is_some() => _ = write!(out, "htonl({})", raw(value).unwrap_or_default()),
-        (Form::Htons, value) => {
-            out.extend_from_slice(b"htons(");
-            write(out, value, options);
-            out.push(b')');
-        }
-        (Form::Ioctl, Value::Hex(command)) => ioctl(out, *command as u32),
-        (Form::Ioctl, Value::Symbol { table, value }) if table.name(*value).is_none() => ioctl(out, *value as u32),
-        (Form::Kib, Value::Uint(value)) if *value > 1024 && value % 1024 == 0 => {
-            number::uint(out, value / 1024);
-            out.extend_from_slice(b"*1024");
-        }
-        (Form::Private, Value::Flags { table, bits }) => private(out, table, *bits),
-        (Form::Pton, Value::Ip(address @ IpAddr::V6(_))) => _ = write!(out, "inet_pton(AF_INET6, \"{address}\", &sin6_addr)"),
-        _ => write(out, value, options),
-    }
-}
-
-/// Returns a number, whatever it means.
-fn raw(value: &Value) -> Option<u64> {
-    match value {
-        Value::Uint(value) | Value::Hex(value) | Value::Octal(value) | Value::Symbol { value, .. } => Some(*value),
-        Value::Flags { bits, .. } => Some(*bits),
-        Value::Packed { raw, .. } => Some(*raw),
-        Value::Port(port) => Some(u64::from(port.0)),
-        Value::Int(value @ 0..) => Some(*value as u64),
-        _ => None,
     }
 }
 
@@ -295,15 +253,6 @@ fn entries(out: &mut Vec<u8>, of: &ArrayValue) {
     _ = write!(out, " /* {more}{} entries */", of.items.len());
 }
 
-/// Appends the date of a second in a comment.
-fn date(out: &mut Vec<u8>, second: &Value, nanoseconds: u64, options: Options) {
-    let second = match second {
-        Value::Int(second) => *second,
-        other => raw(other).unwrap_or_default() as i64,
-    };
-    super::date::comment(out, second, nanoseconds, options.zone);
-}
-
 /// Appends the value of a socket option, or its address if it was not copied.
 fn option(out: &mut Vec<u8>, text: &Text, options: Options) {
     match <[u8; 4]>::try_from(&text.bytes[..]) {
@@ -322,32 +271,12 @@ fn shifted(out: &mut Vec<u8>, of: &ArrayValue, options: Options) {
     out.extend_from_slice(if of.items.is_empty() { b"0" } else { b"" });
 }
 
-/// Appends the precision of sampled addresses: two bits of the flags of struct perf_event_attr.
-fn skid(out: &mut Vec<u8>, bits: u64) {
-    const WORDS: [&str; 4] = ["arbitrary skid", "constant skid", "requested to have 0 skid", "must have 0 skid"];
-    let precision = bits >> 15 & 3;
-    // Writing to a Vec does not fail.
-    _ = write!(out, "{precision} /* {} */", WORDS[precision as usize]);
-}
-
 /// Appends the bytes that follow a struct: `/* bytes 24..31 */ "\x61..."`.
 fn tail(out: &mut Vec<u8>, text: &Text, begin: u64) {
     let first = text.address.saturating_sub(begin);
     // Writing to a Vec does not fail.
     _ = write!(out, "/* bytes {first}..{} */ ", first + text.bytes.len().saturating_sub(1) as u64);
     quote::quoted(out, &text.bytes, InHex::Always);
-}
-
-/// Appends an ioctl command by its parts: `_IOC(_IOC_READ, 0x5a, 0x1, 0xc)`.
-fn ioctl(out: &mut Vec<u8>, command: u32) {
-    const DIRECTIONS: [&str; 4] = ["_IOC_NONE", "_IOC_WRITE", "_IOC_READ", "_IOC_READ|_IOC_WRITE"];
-    out.extend_from_slice(b"_IOC(");
-    out.extend_from_slice(DIRECTIONS[(command >> 30) as usize].as_bytes());
-    for part in [command >> 8 & 0xff, command & 0xff, command >> 16 & 0x3fff] {
-        out.extend_from_slice(b", ");
-        hex(out, u64::from(part));
-    }
-    out.push(b')');
 }
 
 /// Appends a hardware address: `02:03:04:05:06:07`.
@@ -377,11 +306,48 @@ fn ready(out: &mut Vec<u8>, of: &ArrayValue, options: Options) {
     };
     out.push(b'[');
     let mut separator: &[u8] = b"";
-    for item in of.items.iter().filter(|item| result(item)) {
+    let most = if options.whole { usize::MAX } else { options.string_limit };
+    for item in of.items.iter().filter(|item| result(item)).take(most) {
         let Value::Struct(StructValue { members, .. }) = item else { continue };
         out.extend_from_slice(std::mem::replace(&mut separator, b", "));
         let shown: Vec<_> = members.iter().filter(|(name, _)| *name != "events").cloned().collect();
         members_of(out, &shown, false, Options { files: false, ..options });
     }
-    out.push(b']');
+    let more = of.items.iter().filter(|item| result(item)).count() > most;
+    close(out, separator.is_empty(), more, b']');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: &Value, form: Form) -> String {
+        let mut out = Vec::new();
+        write_as(&mut out, value, form, Options { string_limit: 32, ..Options::default() });
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_have_forms_of_their_own() {
+        assert_eq!(text(&Value::Uint(8 << 20), Form::Kib), "8192*1024");
+        assert_eq!(text(&Value::Uint(0), Form::Hex8), "00000000");
+        assert_eq!(text(&Value::Uint(0x1000), Form::Hex8), "0x001000");
+        assert_eq!(text(&Value::Hex(0xc0de4242), Form::Ioctl), "_IOC(_IOC_READ|_IOC_WRITE, 0x42, 0x42, 0xde)");
+        assert_eq!(text(&Value::Uint(0), Form::Null), "NULL");
+    }
+
+    #[test]
+    fn the_members_of_a_struct_after_a_call_join_those_before_it() {
+        let of = |members: Vec<(&'static str, Value<'static>)>| Value::Struct(StructValue { members, ..StructValue::default() });
+        let before = of(vec![("ifr_name", Value::Uint(1)), ("ifr_flags", Value::Uint(2))]);
+        let after = of(vec![("ifr_flags", Value::Uint(3)), ("ifr_mtu", Value::Uint(4))]);
+        assert_eq!(text(&merged(&before, &after), Form::Plain), "{ifr_name=1, ifr_flags=3, ifr_mtu=4}");
+    }
+
+    #[test]
+    fn bytes_of_which_a_part_could_not_be_read_are_their_address() {
+        let bytes = |wanted| Value::Str(Text { bytes: b"abc".into(), address: 0x1000, wanted: Some(wanted), cut: true, altered: false });
+        assert_eq!(text(&bytes(8000), Form::Plain), "0x1000");
+        assert_eq!(text(&bytes(3), Form::Plain), "\"abc\"...");
+    }
 }

@@ -2,7 +2,7 @@
 //! name for, members as `name=value`, and the macros of C that make a value.
 
 use super::super::tables::constants::PTRACE_EVENT;
-use super::super::value::{ArrayValue, Failure, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
+use super::super::value::{ArrayValue, BytesForm, Failure, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
 use super::super::{errno, signal};
 use super::constants::{self, hex};
 use super::netlink;
@@ -18,9 +18,6 @@ use std::net::IpAddr;
 /// The value of `dfd` that stands for the current directory (openat(2)).
 const AT_FDCWD: i32 = -100;
 
-/// The maximum number of elements of an array that are shown without `-v`.
-const ELEMENTS_MAX: usize = 32;
-
 /// What the options of strace say about values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
@@ -34,7 +31,7 @@ pub struct Options<'a> {
     pub comms: bool,
     /// `-yy`: also the addresses of sockets.
     pub addresses: bool,
-    /// `-s`: the maximum number of bytes of a string.
+    /// `-s`: the maximum number of bytes of a string, and of elements of an array without `-v`.
     pub string_limit: usize,
     /// The time zone of dates.
     pub zone: Option<&'a Zone>,
@@ -86,6 +83,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
         Value::SocketAddress(address) => _ = write!(out, "{address}"),
         Value::Named(named) => out.extend_from_slice(named.to_string().as_bytes()),
         Value::Char(byte) => quote::quoted(out, &[*byte], options.hex),
+        Value::Bytes(field) if field.form == BytesForm::Mac => out.extend_from_slice(field.to_string().as_bytes()),
         Value::Bytes(field) => quote::quoted(out, &field.bytes, options.hex),
         Value::UnreadText | Value::Unknown => out.push(b'?'),
         Value::Uncopied { address, count, or_more } => uncopied(out, *address, *count, *or_more),
@@ -127,6 +125,7 @@ fn id_number(out: &mut Vec<u8>, id: u32) {
     if id == u32::MAX { out.extend_from_slice(b"-1") } else { number::uint(out, u64::from(id)) }
 }
 
+/// Appends the name of a signal.
 pub fn write_signal(out: &mut Vec<u8>, signal: i32) {
     match signal {
         32 => out.extend_from_slice(b"SIGRTMIN"),
@@ -216,6 +215,7 @@ fn write_stop_signal(out: &mut Vec<u8>, signal: i32) {
     }
 }
 
+/// Appends members by their names, in brackets; `more` adds dots.
 pub fn members_of(out: &mut Vec<u8>, members: &[(&'static str, Value)], more: bool, options: Options) {
     out.push(b'{');
     for (at, (name, value)) in members.iter().enumerate() {
@@ -236,9 +236,11 @@ fn array(out: &mut Vec<u8>, of: &ArrayValue, options: Options) {
     list(out, of, if is_of_signals { b" " } else { b", " }, options);
 }
 
+/// Appends the elements of an array; signals lack `SIG`.
 pub fn list(out: &mut Vec<u8>, of: &ArrayValue, separator: &[u8], options: Options) {
     out.push(b'[');
-    let shown = if options.whole { of.items.len() } else { of.items.len().min(ELEMENTS_MAX) };
+    // The elements of sets have blanks between them, and are all shown.
+    let shown = if options.whole || separator == b" " { of.items.len() } else { of.items.len().min(options.string_limit) };
     for (at, item) in of.items[..shown].iter().enumerate() {
         out.extend_from_slice(if at > 0 { separator } else { b"" });
         match item {

@@ -37,11 +37,5 @@ fn line(out: &mut String, name: &str, stat: &Stat, share: f64) {
     let each = micros.checked_div(stat.calls).unwrap_or_default();
     let errors = if stat.errors == 0 { String::new() } else { stat.errors.to_string() };
     // Writing to a String does not fail.
-    let _ = writeln!(
-        out,
-        "{share:6.2} {:4}.{:06} {each:>11} {:>9} {errors:>9} {name}",
-        micros / 1_000_000,
-        micros % 1_000_000,
-        stat.calls
-    );
+    let _ = writeln!(out, "{share:6.2} {:4}.{:06} {each:>11} {:>9} {errors:>9} {name}", micros / 1_000_000, micros % 1_000_000, stat.calls);
 }
