@@ -76,8 +76,8 @@ impl LoadedObject {
             program.set_prog_type(libbpf_rs::ProgramType::Tracepoint);
         }
         set_initial_values(&mut open, settings, on, &types, shared)?;
-        // Without a descriptor to spare, libbpf finds that the kernel lacks features, and leaves out maps without an error.
-        // (Its maps have descriptors already.) Each program needs one, and another one when it is attached.
+        // Without a descriptor to spare, libbpf finds that the kernel lacks features, and leaves out maps without an
+        // error. (Its maps have descriptors already.) Each program needs one, and another one when it is attached.
         let count = open.progs().filter(|program| program.autoload()).count();
         descriptors::check_room(2 * count).context(REFUSED)?;
         let object = bpf::prepare(open).context(REFUSED)?;
