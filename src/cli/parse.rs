@@ -15,7 +15,8 @@ use super::habits;
 use super::short_help::SHORT_HELP;
 use super::strace;
 use super::words;
-use crate::request::{AnswerFormat, Listing, Request, Setup, Trace};
+use crate::request::{AnswerFormat, EventSelection, Item, Listing, Request, Selector, Setup, Trace};
+use crate::show::Style;
 use crate::text::near;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -250,15 +251,34 @@ fn list(words: &[String], format: AnswerFormat) -> Result<Request, Stop> {
 
 fn trace(cli: Cli, matches: &ArgMatches, config: &Config, around: &Surroundings) -> Result<Trace, Stop> {
     let notices = notices(&cli);
+    let (what, show) = (what::what(&cli, matches, config)?, show::show(&cli, config)?);
+    if show.style == Style::Strace {
+        refuse_without_lines(&what, &cli)?;
+    }
     Ok(Trace {
-        what: what::what(&cli, matches, config)?,
-        show: show::show(&cli, config)?,
+        what,
+        show,
         graphs: graphs::graphs(&cli)?,
         output: show::output(&cli, config, around)?,
         run: show::run(&cli, config, around)?,
         target: target::target(cli)?,
         notices,
     })
+}
+
+/// Refuses what lines of strace cannot show.
+fn refuse_without_lines(what: &EventSelection, cli: &Cli) -> Result<(), Stop> {
+    let is_event = |item: &Item| !item.negated && matches!(item.selector, Selector::Event { .. } | Selector::Probe(_) | Selector::Object(_));
+    let refused = if what.items.iter().any(is_event) {
+        "events and probes"
+    } else if what.faults.is_some() {
+        "page faults"
+    } else if cli.graphs.call_graph.is_some() || cli.graphs.kernel_stack {
+        "call stacks"
+    } else {
+        return Ok(());
+    };
+    Err(wrong(format!("--style strace: lines of strace do not show {refused}; leave --style out to see them")))
 }
 
 /// Returns notes about options that rtrace carries out, but that mean something else in strace.

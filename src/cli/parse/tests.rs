@@ -382,6 +382,14 @@ fn help_and_version_are_no_errors() {
 }
 
 #[test]
+fn lines_of_strace_show_calls_only() {
+    for words in [&["-e", "sched:sched_switch"][..], &["-F", "all"], &["--call-graph", "fp"], &["--probe", "p:do_exit"]] {
+        let text = refused(&[&["--style", "strace"], words, &["ls"]].concat());
+        assert!(text.starts_with("--style strace: lines of strace do not show "), "{text}");
+    }
+}
+
+#[test]
 fn the_name_strace_takes_the_command_line_of_strace() {
     for argv in [&["/usr/local/bin/strace", "-f", "-s", "7", "-T", "ls"][..], &["rtrace", "strace", "-f", "-s7", "-T", "ls"]] {
         let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
