@@ -268,7 +268,8 @@ fn trace(cli: Cli, matches: &ArgMatches, config: &Config, around: &Surroundings)
 
 /// Refuses what lines of strace cannot show.
 fn refuse_without_lines(what: &EventSelection, cli: &Cli) -> Result<(), Stop> {
-    let is_event = |item: &Item| !item.negated && matches!(item.selector, Selector::Event { .. } | Selector::Probe(_) | Selector::Object(_));
+    let is_event =
+        |item: &Item| !item.negated && matches!(item.selector, Selector::Event { .. } | Selector::Probe(_) | Selector::Object(_));
     let refused = if what.items.iter().any(is_event) {
         "events and probes"
     } else if what.faults.is_some() {

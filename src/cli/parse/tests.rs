@@ -383,7 +383,7 @@ fn help_and_version_are_no_errors() {
 
 #[test]
 fn lines_of_strace_show_calls_only() {
-    for words in [&["-e", "sched:sched_switch"][..], &["-F", "all"], &["--call-graph", "fp"], &["--probe", "p:do_exit"]] {
+    for words in [&["-e", "sched:sched_switch"][..], &["-F", "all"], &["--call-graph", "fp"], &["--probe", "p:do_exit do_exit"]] {
         let text = refused(&[&["--style", "strace"], words, &["ls"]].concat());
         assert!(text.starts_with("--style strace: lines of strace do not show "), "{text}");
     }
