@@ -5,6 +5,7 @@
 
 use crate::text::os_error::without_error_numbers;
 use anyhow::anyhow;
+#[cfg(feature = "bpf")]
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use std::io;
@@ -31,6 +32,7 @@ pub fn raise() -> anyhow::Result<Rlimit> {
 ///
 /// # Errors
 /// They cannot (EMFILE, ENFILE).
+#[cfg(feature = "bpf")]
 pub fn check_room(count: usize) -> io::Result<()> {
     let opened: Result<Vec<_>, _> = (0..count).map(|_| eventfd(0, EventfdFlags::CLOEXEC)).collect();
     opened.map(drop).map_err(io::Error::from)
