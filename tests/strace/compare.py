@@ -52,7 +52,7 @@ class Exceptions:
 
 
 def tasks(text):
-    """Returns the lines of each task, in order. A call in two halves stands where it ended."""
+    """Returns the lines of each task, in order, and whether each was joined. A call in two halves stands where it ended."""
     lines, open_calls = defaultdict(list), {}
     for line in text.splitlines():
         match = re.match(r"(\d+) +(.*)", line)
@@ -62,18 +62,17 @@ def tasks(text):
         if begun := UNFINISHED.match(rest):
             open_calls[task] = begun[1]
         elif (resumed := RESUMED.match(rest)) and task in open_calls:
-            lines[task].append(padded(open_calls.pop(task) + resumed[2]))
+            lines[task].append((open_calls.pop(task) + resumed[2], True))
         else:
-            lines[task].append(rest)
+            lines[task].append((rest, False))
     for task, begun in open_calls.items():
-        lines[task].append(begun + " <unfinished ...>")
+        lines[task].append((begun + " <unfinished ...>", False))
     return lines
 
 
-def padded(line):
-    """Returns a joined line with the result in the column where it is in a line of one piece."""
-    call, separator, result = line.rpartition(") ")
-    return f"{call + ')':<34} {result.lstrip()}" if separator else line
+def without_column(line):
+    """Returns a line whose result follows the call after one blank. The halves of a call have columns of their own."""
+    return re.sub(r"\) += ", ") = ", line)
 
 
 def name_of(line):
@@ -84,19 +83,21 @@ def compare(strace, rtrace, differences, examples, exceptions):
     equal = excepted = total = 0
     for task, wanted in strace.items():
         found = rtrace.get(task, [])
-        wanted, found = [re.sub(r"\) += ", ") = ", line) for line in wanted], [re.sub(r"\) += ", ") = ", line) for line in found]
         # Before it executes the program, the task runs strace's own code.
-        if wanted and wanted[0].startswith("execve("):
-            found = found[next((at for at, line in enumerate(found) if line == wanted[0]), 0) :]
+        if wanted and wanted[0][0].startswith("execve("):
+            found = found[next((at for at, (line, _) in enumerate(found) if line == wanted[0][0]), 0) :]
         # Calls are aligned by their names, so that a different line is compared with its twin.
-        pairs = difflib.SequenceMatcher(None, [name_of(line) for line in wanted], [name_of(line) for line in found], autojunk=False)
+        names = [[name_of(line) for line, _ in lines] for lines in (wanted, found)]
+        pairs = difflib.SequenceMatcher(None, *names, autojunk=False)
         twins = {}
         for tag, i1, i2, j1, j2 in pairs.get_opcodes():
             if tag == "equal":
                 twins.update(zip(range(i1, i2), range(j1, j2)))
-        for at, line in enumerate(wanted):
+        for at, (line, is_joined) in enumerate(wanted):
             total += 1
-            twin = found[twins[at]] if at in twins else None
+            twin, is_twin_joined = found[twins[at]] if at in twins else (None, False)
+            if twin is not None and (is_joined or is_twin_joined):
+                line, twin = without_column(line), without_column(twin)
             if twin == line:
                 equal += 1
                 continue
@@ -107,8 +108,8 @@ def compare(strace, rtrace, differences, examples, exceptions):
             differences[name] += 1
             examples[name].append((line, twin))
         for at in set(range(len(found))) - set(twins.values()):
-            differences["only rtrace: " + name_of(found[at])] += 1
-            examples["only rtrace: " + name_of(found[at])].append((None, found[at]))
+            differences["only rtrace: " + name_of(found[at][0])] += 1
+            examples["only rtrace: " + name_of(found[at][0])].append((None, found[at][0]))
     return equal, excepted, total
 
 
