@@ -36,5 +36,6 @@ pub mod structure;
 pub mod style;
 pub mod table;
 pub mod tables;
+mod task_end;
 pub mod tracepoint;
 pub mod value;

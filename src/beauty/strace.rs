@@ -110,14 +110,10 @@ impl Strace {
     }
 
     fn outcome(&self, out: &mut Vec<u8>, decoded: &Decoded, returned: &Returned) {
+        let form = || forms::of_result(decoded.row().map_or("", |row| row.name));
         match returned {
-            Returned::Value(value @ Value::Flags { bits, .. })
-                if forms::of_result(decoded.row().map_or("", |row| row.name)) == "constant" =>
-            {
-                number::uint(out, *bits);
-                out.extend_from_slice(b" (");
-                value::write(out, value, self.options());
-                out.push(b')');
+            Returned::Value(value @ Value::Flags { bits, .. }) if form() == "constant" => {
+                self.number_and_name(out, *bits, value);
             }
             Returned::Value(Value::Flags { bits: 0, .. }) => out.push(b'0'),
             Returned::Value(value @ Value::Flags { bits, .. }) => {
@@ -126,16 +122,12 @@ impl Strace {
                 value::write(out, value, self.options());
                 out.push(b')');
             }
-            // What a number means follows it in parentheses.
-            Returned::Value(value @ Value::Signal(signal @ 1..)) => self.number_and_name(out, i64::from(*signal), value),
+            Returned::Value(value @ Value::Signal(signal @ 1..)) => self.number_and_name(out, *signal as u64, value),
             Returned::Value(value @ (Value::Symbol { value: raw, .. } | Value::Packed { raw, .. })) => {
-                number::uint(out, *raw);
-                out.extend_from_slice(b" (");
-                value::write(out, value, self.options());
-                out.push(b')');
+                self.number_and_name(out, *raw, value);
             }
             Returned::Value(value) => value::write(out, value, self.options()),
-            Returned::Timeout if forms::of_result(decoded.row().map_or("", |row| row.name)) == "number" => out.push(b'0'),
+            Returned::Timeout if form() == "number" => out.push(b'0'),
             Returned::Timeout => value::failure(out, Failure::Timeout),
             Returned::Error(errno) => value::failure(out, Failure::Error(*errno)),
             Returned::Restart(errno) => match RESTARTS.iter().find(|(known, ..)| known == errno) {
@@ -152,8 +144,9 @@ impl Strace {
         u32::try_from(signal).ok().and_then(|signal| self.show.strace.signals.checked_shr(signal)).is_none_or(|bits| bits & 1 != 0)
     }
 
-    fn number_and_name(&self, out: &mut Vec<u8>, number: i64, value: &Value) {
-        number::int(out, number);
+    /// Writes a number with what it means in parentheses: `10 (SIGUSR1)`.
+    fn number_and_name(&self, out: &mut Vec<u8>, number: u64, value: &Value) {
+        number::uint(out, number);
         out.extend_from_slice(b" (");
         value::write(out, value, self.options());
         out.push(b')');
@@ -200,17 +193,7 @@ impl Strace {
 
     fn task_end(&mut self, out: &mut Vec<u8>, event: &Event, end: TaskEnd) {
         self.head.write(out, event.task.tid, event.comm.as_ref(), event.time);
-        match end {
-            // Writing to a Vec does not fail.
-            TaskEnd::Exited(status) => _ = write!(out, "+++ exited with {status} +++"),
-            TaskEnd::Killed { signal, core_dumped } => {
-                out.extend_from_slice(b"+++ killed by ");
-                value::write_signal(out, signal);
-                out.extend_from_slice(if core_dumped == Some(true) { b" (core dumped) +++" } else { b" +++" });
-            }
-            TaskEnd::Unknown => out.extend_from_slice(b"+++ exited with ? +++"),
-            TaskEnd::NotTraced => out.extend_from_slice(b"+++ not traced any more: a set-user-ID program +++"),
-        }
+        super::task_end::write(out, end, value::write_signal);
         out.push(b'\n');
     }
 

@@ -133,7 +133,8 @@ pub fn translate(words: &[OsString]) -> Result<Translated, Refused> {
     if options.command.is_empty() && options.attach.is_empty() {
         return Err(Refused::Wrong("must have PROG [ARGS] or -p PID\nTry 'strace -h' for more information.".to_owned()));
     }
-    let mut translated = Translated { lines: lines(&options)?, ..Translated::default() };
+    let expressions = expressions(&options)?;
+    let mut translated = Translated { lines: lines(&options, &expressions)?, ..Translated::default() };
     let mut add = |words: &[&OsString]| translated.words.extend(words.iter().map(|word| (*word).clone()));
     let word = |text: &str| OsString::from(text);
     add(&[&word("--no-config"), &word("--style=strace")]);
@@ -162,13 +163,9 @@ pub fn translate(words: &[OsString]) -> Result<Translated, Refused> {
     options.env.iter().for_each(|variable| add(&[&word("--env"), variable]));
     options.user.iter().for_each(|user| add(&[&word("--run-as"), user]));
     options.engine.iter().for_each(|engine| add(&[&word("--engine"), engine]));
-    let expressions = expressions(&options)?;
     expressions.words.iter().for_each(|more| add(&[more]));
     add(&[&word("--")]);
     translated.words.extend(options.command);
-    let lines = &mut translated.lines;
-    (lines.signals, lines.attached, lines.ends) =
-        (expressions.signals, lines.attached && !expressions.hides_attached, lines.ends && !expressions.hides_ends);
     Ok(translated)
 }
 
@@ -182,7 +179,7 @@ fn output(file: &OsString, append: bool) -> OsString {
 }
 
 /// Returns how lines are printed.
-fn lines(options: &Options) -> Result<Lines, Refused> {
+fn lines(options: &Options, expressions: &Expressions) -> Result<Lines, Refused> {
     let stamps = match (options.stamps, options.absolute_timestamps.as_deref()) {
         (0, None) => Stamps::None,
         (1, None) | (_, Some("s" | "time")) => Stamps::Seconds,
@@ -210,9 +207,9 @@ fn lines(options: &Options) -> Result<Lines, Refused> {
         addresses: options.files > 1,
         numbers: options.numbers,
         comms: options.comms,
-        attached: options.follow == 1 && !is_file && options.quiet == 0,
-        ends: options.quiet < 2,
-        signals: u128::MAX,
+        attached: options.follow == 1 && !is_file && options.quiet == 0 && !expressions.hides_attached,
+        ends: options.quiet < 2 && !expressions.hides_ends,
+        signals: expressions.signals,
         column: options.columns.unwrap_or(40),
         sort_by: match options.summary_sort_by.as_deref() {
             None | Some("time" | "time-total" | "total-time") => SortBy::Time,

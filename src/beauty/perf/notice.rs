@@ -3,10 +3,10 @@
 use super::{Perf, value};
 use crate::beauty::decode::Context;
 use crate::beauty::netlink::Joined;
-use crate::beauty::signal;
 use crate::beauty::style::StyleContext;
 use crate::beauty::tracepoint::{Field, Part, TracepointDecoder};
 use crate::beauty::value::Value;
+use crate::beauty::{signal, task_end};
 use crate::event::{Call, Caller, Event, EventIndex, Fault, Loss, MapRef, Signal, TaskEnd};
 use crate::session::{EventSpec, Session};
 use crate::text::{escape, number};
@@ -108,20 +108,8 @@ impl Perf {
 
     pub(super) fn task_end(&mut self, out: &mut Vec<u8>, event: &Event, end: TaskEnd) {
         self.head(out, event, Some(event.time), None);
-        match end {
-            TaskEnd::Exited(status) => {
-                out.extend_from_slice(b"+++ exited with ");
-                number::int(out, i64::from(status));
-            }
-            TaskEnd::Killed { signal, core_dumped } => {
-                out.extend_from_slice(b"+++ killed by ");
-                signal::write_name(out, signal);
-                out.extend_from_slice(if core_dumped == Some(true) { b" (core dumped)" } else { b"" });
-            }
-            TaskEnd::Unknown => out.extend_from_slice(b"+++ exited with ?"),
-            TaskEnd::NotTraced => out.extend_from_slice(b"+++ not traced any more: a set-user-ID program"),
-        }
-        out.extend_from_slice(b" +++\n");
+        task_end::write(out, end, signal::write_name);
+        out.push(b'\n');
     }
 
     /// Writes the line of lost records. A ring buffer lost them, so the line has no task.
