@@ -180,6 +180,8 @@ pub enum TaskSelection {
 pub struct Command {
     /// The program and its arguments.
     pub argv: Vec<OsString>,
+    /// The first argument, if it is not the name of the program (`strace --argv0`).
+    pub argv0: Option<OsString>,
     /// `--run-as`
     pub run_as: Option<String>,
     /// `-E VAR=VALUE` (set) and `-E VAR` (remove), in order.
@@ -394,6 +396,8 @@ pub struct Run {
     pub engine: Engine,
     /// `--strings-by`
     pub strings_by: StringsBy,
+    /// The command line was one of strace: messages and exit status are those of strace.
+    pub as_strace: bool,
 }
 
 /// The mechanism of tracing.

@@ -8,7 +8,7 @@
 mod end;
 mod initial_state;
 mod sentences;
-mod session;
+pub mod session;
 mod signals;
 mod verdict;
 mod watch;
@@ -38,6 +38,7 @@ use crate::sys::{clock, file_capabilities, perf};
 use crate::text::os_error::without_error_numbers;
 use anyhow::Context;
 use rustix::process::Rlimit;
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
@@ -80,7 +81,12 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
         Target::Running { timer, .. } => timer.as_ref(),
     };
     let program = match command.map(plan::program).transpose() {
-        Ok(program) => program,
+        // strace executes no script without an interpreter line.
+        Ok(program) => program.map(|program| Program { by_shell: program.by_shell && !request.run.as_strace, ..program }),
+        Err(refused) if request.run.as_strace => {
+            say!("strace: {}", refused.for_strace());
+            return Ok(ExitCode::WrongForStrace);
+        }
         Err(refused) => {
             say!("rtrace: {}", without_error_numbers(&refused.to_string()));
             return Ok(refused.exit_code());
@@ -119,6 +125,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
         child,
         traced,
         status: None,
+        is_refused: false,
         verbose: request.run.verbose > 0,
         draining: Duration::ZERO,
     };
@@ -151,7 +158,10 @@ fn print_plan(request: &Trace, plan: &Plan, notices: &mut Notices) {
     if request.run.verbose > 0 {
         say::list("plan: ", &plan.to_string());
     }
-    if !request.run.quiet {
+    if request.run.as_strace {
+        request.notices.iter().for_each(|notice| say!("strace: {notice}"));
+        plan.remarks.iter().for_each(|remark| notices.say(NoticeCode::Remark, remark.clone()));
+    } else if !request.run.quiet {
         request.notices.iter().chain(&plan.remarks).for_each(|remark| notices.say(NoticeCode::Remark, remark.clone()));
     }
 }
@@ -185,6 +195,8 @@ struct Run<'a> {
     traced: Option<i32>,
     /// The child's wait(2) status.
     status: Option<std::process::ExitStatus>,
+    /// The command line was one of strace, and its command could not be executed.
+    is_refused: bool,
     verbose: bool,
     /// The CPU time that draining the rings and waiting took.
     draining: Duration,
@@ -214,11 +226,19 @@ impl Run<'_> {
             Some(Err(error)) => return self.report_failed_exec(error),
             None => {}
         }
+        self.say_targets("attached");
         let before = clock::of_thread();
         let end = self.watch_with_priority(priority, enable_at)?;
         self.draining = clock::of_thread() - before;
         self.report_other_programs();
         match end {
+            End::Enough if self.request.run.as_strace && self.request.show.max_events.is_some() => {
+                if self.request.show.strace.targets {
+                    say!("strace: System call limit has been reached, detaching tracees");
+                }
+                self.say_targets("detached");
+            }
+            End::Requested if self.request.run.as_strace => self.say_targets("detached"),
             End::Enough if self.verbose => {
                 self.drain.notice(NoticeCode::TraceComplete, "the trace is complete; the command continues untraced".to_owned());
             }
@@ -228,6 +248,20 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Says in strace's words what became of the processes that it attaches to: those of `-p`, and the command if rtrace
+    /// no longer traces it.
+    fn say_targets(&self, what: &str) {
+        if !self.request.run.as_strace || !self.request.show.strace.targets {
+            return;
+        }
+        let command = self.traced.filter(|_| what == "detached");
+        let pids = match &self.request.target {
+            Target::Running { tasks: TaskSelection::Pids(pids), .. } => pids.as_slice(),
+            _ => command.as_slice(),
+        };
+        pids.iter().for_each(|pid| say!("strace: Process {pid} {what}"));
+    }
+
     /// Reports that the exec failed. The exit status has the failure, and the records until then are printed.
     fn report_failed_exec(&mut self, error: StartError) -> anyhow::Result<()> {
         let name = match &self.request.target {
@@ -235,8 +269,19 @@ impl Run<'_> {
             Target::Running { timer, .. } => timer.as_ref().and_then(|c| c.argv.first()),
         };
         let name = name.map(|n| n.to_string_lossy()).unwrap_or_default();
-        let text = format!("{name}: {}", without_error_numbers(&error.to_string()));
-        self.drain.notice(NoticeCode::CommandNotExecuted, text);
+        let why = without_error_numbers(&error.to_string());
+        match self.request.run.as_strace {
+            true => {
+                match (&error, why.strip_prefix("cannot be executed: ")) {
+                    (StartError::Execute(error), Some(why)) if error.kind() == io::ErrorKind::NotFound => {
+                        say!("strace: Cannot stat '{name}': {why}");
+                    }
+                    (_, why_executed) => say!("strace: exec: {}", why_executed.unwrap_or(&why)),
+                }
+                self.is_refused = true;
+            }
+            false => self.drain.notice(NoticeCode::CommandNotExecuted, format!("{name}: {why}")),
+        }
         self.reap(true);
         Ok(())
     }

@@ -1,7 +1,10 @@
 //! The options for the presentation of events in lines and in summaries.
 
+pub mod descriptors;
 pub mod strace;
 
+use bitflags::bitflags;
+use descriptors::Descriptors;
 use std::ffi::OsString;
 
 /// Which events are printed, and how.
@@ -29,8 +32,10 @@ pub struct Show {
     pub interval: Option<u64>,
     /// `--duration`: show only calls that took at least as long, in nanoseconds.
     pub duration: Option<u64>,
-    /// `--failure`: show only calls that failed.
-    pub failure: bool,
+    /// `--failure`: show only calls that ended so.
+    pub outcomes: Outcomes,
+    /// Show only calls with a descriptor of this set (`strace -e trace-fds=`); `None` for all calls.
+    pub descriptors: Option<Descriptors>,
     /// `--max-events`: the number of lines after which the trace ends.
     pub max_events: Option<u64>,
     /// `-T`, `--time-format`: the format of time stamps.
@@ -61,6 +66,21 @@ pub struct Show {
     pub struct_limit: usize,
     /// `--full`: all members of structs, and up to 32 elements of arrays.
     pub full: bool,
+}
+
+bitflags! {
+    /// How calls end.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Outcomes: u8 {
+        /// They return, and not with an error.
+        const SUCCESSFUL = 1;
+        /// They return an error.
+        const FAILED = 2;
+        /// They do not return.
+        const UNFINISHED = 4;
+        /// They return, and the trace lacks with what.
+        const UNAVAILABLE = 8;
+    }
 }
 
 /// The format of events.

@@ -12,7 +12,9 @@ mod arguments;
 mod change;
 mod constants;
 mod date;
+mod dump;
 mod forms;
+mod frames;
 mod head;
 mod netlink;
 mod numbers;
@@ -27,7 +29,7 @@ use super::decode::{Context, Decoded};
 use super::netlink::{Families, Joined};
 use super::style::{Style, StyleContext};
 use super::value::{Failure, Returned, Value};
-use super::{lookup, signal};
+use super::lookup;
 use crate::event::{Call, Event, EventKind, ExitState, Loss, Signal, TaskEnd, Verdict};
 use crate::session::{Session, Zone};
 use crate::show::Show;
@@ -59,10 +61,12 @@ impl Strace {
         let values = value::Options {
             whole: show.full,
             hex: lines.hex,
+            constants: lines.constants,
             files: lines.files,
-            addresses: lines.addresses,
+            dereferenced: true,
             comms: lines.comms,
-            string_limit: show.string_limit,
+            own_pids: lines.own_pids,
+            string_limit: lines.string_limit.unwrap_or(show.string_limit),
             zone: None,
         };
         Strace { show: show.clone(), values, head: Head::new(lines, session), zone: session.zone.clone(), families: Families::default() }
@@ -72,14 +76,20 @@ impl Strace {
         value::Options { zone: Some(&self.zone), ..self.values }
     }
 
+    /// Returns how the values of a call are written.
+    fn options_of(&self, row: Option<u16>) -> value::Options<'_> {
+        let lines = &self.show.strace;
+        let whole = self.show.full && !lines.abbreviated.contains(row);
+        value::Options { whole, dereferenced: lines.dereferenced.contains(row), ..self.options() }
+    }
+
     fn call(&mut self, out: &mut Vec<u8>, event: &Event, call: &Call, decoded: &Decoded) {
         let line = out.len();
+        let row = lookup::index(call.abi, call.nr);
         let is_resumed = call.shown_pending && call.exit != ExitState::Pending;
-        self.head.write(out, event.task.tid, event.comm.as_ref(), if is_resumed { event.time } else { call.id.start });
-        if self.show.strace.numbers {
-            // Writing to a Vec does not fail.
-            _ = write!(out, "[{:4}] ", call.nr);
-        }
+        let time = if is_resumed { event.time } else { call.id.start };
+        let pointer = call.stack.as_ref().and_then(|stack| Some(stack.frames.get(stack.kernel)?.avma));
+        self.head.of_call(out, event.task.tid, event.comm.as_ref(), time, call.nr, pointer);
         out.extend_from_slice(if is_resumed { b"<... " } else { b"" });
         lookup::write_name(out, decoded.row(), call.abi, call.nr);
         out.extend_from_slice(if is_resumed { b" resumed>" } else { b"(" });
@@ -88,7 +98,12 @@ impl Strace {
             _ if is_resumed => Half::Second,
             _ => Half::Both,
         };
-        arguments::write(out, decoded, half, self.options());
+        let is_raw = self.show.strace.raw.contains(row);
+        match (is_raw, half) {
+            (false, _) => arguments::write(out, decoded, half, self.show.strace.names, self.options_of(row)),
+            (true, Half::Second) => {}
+            (true, Half::First | Half::Both) => arguments::write_raw(out, decoded, self.show.strace.names),
+        }
         if call.exit == ExitState::Pending {
             out.extend_from_slice(b" <unfinished ...>\n");
             return;
@@ -98,13 +113,18 @@ impl Strace {
         number::blanks(out, self.show.strace.column.saturating_sub(column));
         out.extend_from_slice(b"= ");
         let returned = decoded.returned();
-        self.outcome(out, decoded, &returned);
-        if matches!(returned, Returned::Value(_)) {
-            arguments::behind(out, decoded, self.options());
+        match (is_raw, call.exit, &returned) {
+            (true, ExitState::Returned { ret, .. }, Returned::Value(_)) => constants::hex(out, ret as u64),
+            _ => self.outcome(out, decoded, &returned),
         }
-        if let Some(duration) = call.duration().filter(|_| self.show.strace.durations) {
+        if !is_raw && matches!(returned, Returned::Value(_)) {
+            arguments::behind(out, decoded, self.options_of(row));
+        }
+        if let (Some(precision), Some(duration)) = (self.show.strace.durations, call.duration()) {
             // Writing to a Vec does not fail.
-            _ = write!(out, " <{}.{:06}>", duration / 1_000_000_000, duration / 1000 % 1_000_000);
+            _ = write!(out, " <{}", duration / 1_000_000_000);
+            head::fraction(out, duration % 1_000_000_000, precision);
+            out.push(b'>');
         }
         out.push(b'\n');
     }
@@ -154,14 +174,16 @@ impl Strace {
 
     fn signal(&mut self, out: &mut Vec<u8>, event: &Event, of: &Signal) {
         self.head.write(out, event.task.tid, event.comm.as_ref(), event.time);
+        let style = self.show.strace.constants;
         out.extend_from_slice(b"--- ");
         value::write_signal(out, of.number);
         out.extend_from_slice(b" {si_signo=");
-        value::write_signal(out, of.number);
-        let mut member = |name: &str, text: String| _ = write!(out, ", {name}={text}");
+        value::styled_signal(out, of.number, style);
         if let Some(code) = of.code {
-            member("si_code", signal::code_name(of.number, code).map_or_else(|| format!("{code:#x}"), str::to_owned));
+            out.extend_from_slice(b", si_code=");
+            value::signal_code(out, of.number, code, style);
         }
+        let mut member = |name: &str, text: String| _ = write!(out, ", {name}={text}");
         let info = &of.info;
         let is_child = of.number == libc::SIGCHLD;
         info.pid.into_iter().for_each(|pid| member("si_pid", pid.to_string()));
@@ -169,7 +191,7 @@ impl Strace {
         if let Some(status) = info.status.filter(|_| is_child) {
             let name = |status: i32| {
                 let mut name = Vec::new();
-                value::write_signal(&mut name, status);
+                value::styled_signal(&mut name, status, style);
                 String::from_utf8_lossy(&name).into_owned()
             };
             member("si_status", if of.code == Some(libc::CLD_EXITED) { status.to_string() } else { name(status) });
@@ -192,6 +214,9 @@ impl Strace {
     }
 
     fn task_end(&mut self, out: &mut Vec<u8>, event: &Event, end: TaskEnd) {
+        if matches!(end, TaskEnd::Killed { signal, .. } if !self.shows(signal)) {
+            return;
+        }
         self.head.write(out, event.task.tid, event.comm.as_ref(), event.time);
         super::task_end::write(out, end, value::write_signal);
         out.push(b'\n');
@@ -214,8 +239,14 @@ impl Style for Strace {
                 let mut families = std::mem::take(&mut self.families);
                 families.learn(call);
                 let joined = Joined::default();
-                let of_call = Context::new(context.comm, self.show.string_limit).elements(usize::MAX).families(&families).joined(&joined);
-                self.call(out, event, call, &Decoded::new(call, of_call));
+                let of_call = |limit| Context::new(context.comm, limit).elements(usize::MAX).families(&families).joined(&joined);
+                self.call(out, event, call, &Decoded::new(call, of_call(self.values.string_limit)));
+                if let Some(stack) = call.stack.as_ref().filter(|_| self.show.strace.stacks && call.exit != ExitState::Pending) {
+                    frames::write(out, event.task.pid, stack, context.names);
+                }
+                if self.show.string_limit > self.values.string_limit {
+                    dump::write(out, &Decoded::new(call, of_call(self.show.string_limit)), &self.show.strace);
+                }
                 self.families = families;
             }
             // A tracer that stops tasks never sees this one.

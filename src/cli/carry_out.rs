@@ -9,8 +9,17 @@ use crate::text::os_error::without_error_numbers;
 /// Carries out a request, and returns the exit status of rtrace. An error is printed on stderr.
 pub fn carry_out(request: &Request) -> ExitCode {
     fallible(request).unwrap_or_else(|error| {
-        say!("rtrace: {}", without_error_numbers(&format!("{error:#}")));
-        ExitCode::Failed
+        let text = without_error_numbers(&format!("{error:#}"));
+        match request {
+            Request::Trace(trace) if trace.run.as_strace => {
+                say!("strace: {text}");
+                ExitCode::WrongForStrace
+            }
+            _ => {
+                say!("rtrace: {text}");
+                ExitCode::Failed
+            }
+        }
     })
 }
 

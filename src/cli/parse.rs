@@ -15,7 +15,7 @@ use super::habits;
 use super::short_help::SHORT_HELP;
 use super::strace;
 use super::words;
-use crate::request::{AnswerFormat, EventSelection, Item, Listing, Request, Selector, Setup, Trace};
+use crate::request::{AnswerFormat, EventSelection, Item, Listing, Request, Selector, Setup, Target, Trace};
 use crate::show::Style;
 use crate::text::near;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -33,6 +33,8 @@ pub enum Stop {
     Wrong(String),
     /// A command line of strace is wrong. This message belongs on stderr, after `strace: `.
     WrongForStrace(String),
+    /// The same, and a line follows that names `strace -h`.
+    WrongUsageOfStrace(String),
 }
 
 /// The environment variables and files that the request depends on, beside argv.
@@ -144,11 +146,19 @@ fn request_of_strace(words: &[OsString], around: &Surroundings) -> Result<Reques
     let translated = strace::translate(words).map_err(|refused| match refused {
         strace::Refused::Text(text) => Stop::Text(text),
         strace::Refused::Wrong(text) => Stop::WrongForStrace(text),
+        strace::Refused::Usage(text) => Stop::WrongUsageOfStrace(text),
     })?;
     let matches = matches(&translated.words)?;
     let cli = Cli::from_arg_matches(&matches).map_err(wrong_usage)?;
     let mut trace = trace(cli, &matches, &Config::default(), around)?;
     trace.show.strace = translated.lines;
+    trace.show.outcomes = translated.outcomes;
+    trace.show.descriptors = translated.descriptors;
+    trace.notices.extend(translated.notices);
+    trace.run.as_strace = true;
+    if let Target::Command(command) = &mut trace.target {
+        command.argv0 = translated.argv0;
+    }
     Ok(Request::Trace(Box::new(trace)))
 }
 
@@ -274,8 +284,8 @@ fn refuse_without_lines(what: &EventSelection, cli: &Cli) -> Result<(), Stop> {
         "events and probes"
     } else if what.faults.is_some() {
         "page faults"
-    } else if cli.graphs.call_graph.is_some() || cli.graphs.kernel_stack {
-        "call stacks"
+    } else if cli.graphs.kernel_stack {
+        "the kernel's stacks"
     } else {
         return Ok(());
     };

@@ -36,6 +36,11 @@ pub fn parse(argv: impl IntoIterator<Item = OsString>, around: &Surroundings) ->
             say!("strace: {text}");
             Parsed::Answered(ExitCode::WrongForStrace)
         }
+        Err(Stop::WrongUsageOfStrace(text)) => {
+            say!("strace: {text}");
+            say!("Try 'strace -h' for more information.");
+            Parsed::Answered(ExitCode::WrongForStrace)
+        }
         Err(Stop::Wrong(text)) => {
             say!("rtrace: {}", without_error_numbers(&text));
             Parsed::Answered(ExitCode::Failed)

@@ -4,108 +4,45 @@
 //! Options that cannot change what is printed, because they say how strace stops the program, are accepted. Other
 //! options that rtrace does not have are refused with a sentence.
 
-use crate::beauty::{lookup, signal};
-use crate::request::select::GROUPS;
-use crate::show::strace::{InHex, Lines, Pids, SortBy, Stamps};
-use crate::text::glob;
-use clap::{ArgAction, Parser};
+mod calls;
+mod expressions;
+mod options;
+mod values;
+
+use crate::show::Outcomes;
+use crate::show::descriptors::Descriptors;
+use crate::show::strace::{CallSet, InHex, Lines, Pids, Precision, Stamps, Summary};
+use clap::Parser;
+use expressions::Expressions;
+use options::Options;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// The options of strace that rtrace understands.
-#[derive(Debug, Parser)]
-#[command(name = "strace", disable_help_flag = true, disable_version_flag = true, infer_long_args = true, args_override_self = true)]
-struct Options {
-    #[arg(short = 'f', long = "follow-forks", action = ArgAction::Count)]
-    follow: u8,
-    #[arg(long)]
-    output_separately: bool,
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<OsString>,
-    #[arg(short = 'p', long = "attach", action = ArgAction::Append)]
-    attach: Vec<String>,
-    #[arg(short = 'e', long = "expr", action = ArgAction::Append)]
-    expression: Vec<String>,
-    #[arg(long)]
-    trace: Option<String>,
-    #[arg(long)]
-    signal: Option<String>,
-    #[arg(long)]
-    status: Option<String>,
-    #[arg(short = 'P', long, action = ArgAction::Append)]
-    trace_path: Vec<OsString>,
-    #[arg(short = 'c', long = "summary-only")]
-    summary_only: bool,
-    #[arg(short = 'C', long)]
-    summary: bool,
-    #[arg(short = 'S', long)]
-    summary_sort_by: Option<String>,
-    #[arg(short = 'w', long)]
-    summary_wall_clock: bool,
-    #[arg(short = 's', long)]
-    string_limit: Option<usize>,
-    #[arg(short = 'a', long)]
-    columns: Option<usize>,
-    #[arg(short = 'v', long = "no-abbrev", action = ArgAction::Count)]
-    verbose: u8,
-    #[arg(short = 't', action = ArgAction::Count)]
-    stamps: u8,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "s")]
-    absolute_timestamps: Option<String>,
-    #[arg(short = 'r', long = "relative-timestamps", action = ArgAction::Count)]
-    relative: u8,
-    #[arg(short = 'T', long = "syscall-times", action = ArgAction::Count)]
-    durations: u8,
-    #[arg(short = 'x', action = ArgAction::Count)]
-    hex: u8,
-    #[arg(short = 'y', action = ArgAction::Count)]
-    files: u8,
-    #[arg(short = 'Y')]
-    comms: bool,
-    #[arg(short = 'n', long = "syscall-number")]
-    numbers: bool,
-    #[arg(long)]
-    syscall_limit: Option<u64>,
-    #[arg(short = 'A', long = "output-append-mode")]
-    append: bool,
-    #[arg(short = 'q', action = ArgAction::Count)]
-    quiet: u8,
-    #[arg(short = 'z', long)]
-    successful_only: bool,
-    #[arg(short = 'Z', long)]
-    failed_only: bool,
-    #[arg(short = 'E', long, action = ArgAction::Append)]
-    env: Vec<OsString>,
-    #[arg(short = 'u', long)]
-    user: Option<OsString>,
-    #[arg(long)]
-    always_show_pid: bool,
-    /// What only says how strace stops the program.
-    #[arg(short = 'D', long = "daemonize", action = ArgAction::Count)]
-    daemonize: u8,
-    #[arg(short = 'I', long)]
-    interruptible: Option<String>,
-    #[arg(long)]
-    seccomp_bpf: bool,
-    #[arg(long)]
-    kill_on_exit: bool,
-    #[arg(short = 'h', long)]
-    help: bool,
-    #[arg(short = 'V', long)]
-    version: bool,
-    #[arg(long)]
-    engine: Option<OsString>,
-    #[arg(trailing_var_arg = true)]
-    command: Vec<OsString>,
-}
+/// The bytes that are copied of each buffer if `-e read=` or `-e write=` asks for all of them. The BPF programs copy no
+/// more.
+const DUMP_BYTES: usize = 4096;
+
+/// The bytes of a string that are shown without `-s`.
+const SHOWN_BYTES: usize = 32;
+
+/// The frames of a stack that are shown without `--stack-trace-frame-limit`.
+const FRAMES: u16 = 256;
 
 /// The translation of a command line.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Translated {
     /// The words of rtrace's own command line, without the program's name.
     pub words: Vec<OsString>,
     /// How lines are printed.
     pub lines: Lines,
+    /// How the calls that are shown end.
+    pub outcomes: Outcomes,
+    /// The descriptors whose calls are shown; `None` if all are.
+    pub descriptors: Option<Descriptors>,
+    /// `--argv0`: the first argument of the program.
+    pub argv0: Option<OsString>,
+    /// Messages about options without effect.
+    pub notices: Vec<String>,
 }
 
 /// Why there is no translation.
@@ -115,6 +52,8 @@ pub enum Refused {
     Text(String),
     /// The message after `strace: `.
     Wrong(String),
+    /// A message after `strace: `, which a line about `strace -h` follows.
+    Usage(String),
 }
 
 /// Translates the words after the program's name.
@@ -123,50 +62,125 @@ pub enum Refused {
 /// Help or the version was asked for, or something is wrong or not supported.
 pub fn translate(words: &[OsString]) -> Result<Translated, Refused> {
     let argv = std::iter::once(OsString::from("strace")).chain(words.iter().cloned());
-    let options = Options::try_parse_from(argv).map_err(|error| Refused::Wrong(usage(&error)))?;
+    let options = Options::try_parse_from(argv).map_err(|error| Refused::Usage(options::usage(&error)))?;
     if options.help {
         return Err(Refused::Text(HELP.to_owned()));
     }
     if options.version {
         return Err(Refused::Text(format!("strace -- rtrace {}\n", env!("CARGO_PKG_VERSION"))));
     }
-    if options.command.is_empty() && options.attach.is_empty() {
-        return Err(Refused::Wrong("must have PROG [ARGS] or -p PID\nTry 'strace -h' for more information.".to_owned()));
+    check(&options)?;
+    let expressions = Expressions::read(&options)?;
+    let words = words_of(&options, &expressions)?;
+    let lines = lines(&options, &expressions)?;
+    let Expressions { outcomes, descriptors, .. } = expressions;
+    Ok(Translated { words, lines, outcomes, descriptors, argv0: options.argv0.clone(), notices: notices(&options) })
+}
+
+/// Refuses what is wrong, and what rtrace cannot do.
+fn check(options: &Options) -> Result<(), Refused> {
+    let wrong = |text: &str| Err(Refused::Wrong(text.to_owned()));
+    let is_known = |value: &Option<String>, known: &[&str]| value.as_ref().is_none_or(|value| known.contains(&value.as_str()));
+    if options.command.is_empty() && pids(options).next().is_none() {
+        return Err(Refused::Usage("must have PROG [ARGS] or -p PID".to_owned()));
     }
-    let expressions = expressions(&options)?;
-    let mut translated = Translated { lines: lines(&options, &expressions)?, ..Translated::default() };
-    let mut add = |words: &[&OsString]| translated.words.extend(words.iter().map(|word| (*word).clone()));
+    if let Some(pid) = pids(options).find(|pid| pid.parse::<u32>().is_err()) {
+        return Err(Refused::Wrong(format!("Invalid process id: '{pid}'")));
+    }
+    if !is_known(&options.interruptible, &["1", "2", "3", "4", "anywhere", "waiting", "never", "never_tstp"]) {
+        return Err(values::invalid("-I", options.interruptible.as_deref().unwrap_or_default()));
+    }
+    if !is_known(&options.color, &["auto", "always", "never"]) {
+        return Err(values::invalid("--color", options.color.as_deref().unwrap_or_default()));
+    }
+    match options.detach_on.as_deref() {
+        None => {}
+        Some("execve") => return wrong("-b execve is not supported: rtrace follows a process for as long as it lives"),
+        Some(other) => return Err(Refused::Wrong(format!("Syscall '{other}' for -b isn't supported"))),
+    }
+    if options.color.as_deref() == Some("always") {
+        return wrong("--color=always is not supported: rtrace prints lines of strace without colors");
+    }
+    if options.summary_only && options.summary {
+        return Err(Refused::Usage("-c/--summary-only and -C/--summary are mutually exclusive".to_owned()));
+    }
+    Ok(())
+}
+
+/// Returns the words of rtrace's own command line.
+fn words_of(options: &Options, expressions: &Expressions) -> Result<Vec<OsString>, Refused> {
+    let mut words: Vec<OsString> = vec!["--no-config".into(), "--style=strace".into()];
+    let mut add = |more: &[&OsString]| words.extend(more.iter().map(|word| (*word).clone()));
     let word = |text: &str| OsString::from(text);
-    add(&[&word("--no-config"), &word("--style=strace")]);
     if options.follow == 0 && options.attach.is_empty() {
         add(&[&word("--no-inherit")]);
     }
-    if options.output_separately || options.follow > 1 {
+    // Without a file, strace ignores it.
+    if (options.output_separately || options.follow > 1) && options.output.is_some() {
         add(&[&word("--output-separately")]);
     }
     options.output.iter().for_each(|file| add(&[&word("-o"), &output(file, options.append)]));
-    options.syscall_limit.iter().for_each(|limit| add(&[&word("--max-events"), &word(&limit.to_string())]));
-    for pids in &options.attach {
-        add(&[&word("-p"), &word(&pids.split([' ', '\n', '\t']).filter(|pid| !pid.is_empty()).collect::<Vec<_>>().join(","))]);
+    if let Some(limit) = &options.syscall_limit {
+        let limit: u64 = values::number("--syscall-limit", limit)?;
+        add(&[&word("--max-events"), &word(&limit.to_string())]);
+    }
+    let attached: Vec<&str> = pids(options).collect();
+    if !attached.is_empty() {
+        add(&[&word("-p"), &word(&attached.join(","))]);
     }
     options.trace_path.iter().for_each(|path| add(&[&word("--path"), path]));
-    options.string_limit.iter().for_each(|limit| add(&[&word("--string-limit"), &word(&limit.to_string())]));
-    if options.verbose > 0 {
+    let dumps = !expressions.read.is_empty() || !expressions.written.is_empty();
+    match string_limit(options)? {
+        limit if dumps => add(&[&word("--string-limit"), &word(&limit.unwrap_or_default().max(DUMP_BYTES).to_string())]),
+        Some(limit) => add(&[&word("--string-limit"), &word(&limit.to_string())]),
+        None => {}
+    }
+    if expressions.abbreviated.is_some() {
         add(&[&word("--full")]);
     }
-    match (options.summary_only, options.summary) {
-        (true, true) => return Err(Refused::Wrong("-c/--summary-only and -C/--summary are mutually exclusive".to_owned())),
-        (true, false) => add(&[&word("-s")]),
-        (false, true) => add(&[&word("-S")]),
-        (false, false) => {}
+    if options.summary_only {
+        add(&[&word("-s")]);
+    }
+    if options.summary {
+        add(&[&word("-S")]);
+    }
+    match stacks(options)? {
+        None if options.instruction_pointer => add(&[&word("--call-graph=fp"), &word("--max-stack=1")]),
+        None => {}
+        Some((limit, has_lines)) => {
+            add(&[&word("--call-graph=dwarf"), &word("--max-stack"), &word(&limit.to_string())]);
+            if has_lines {
+                add(&[&word("--lines")]);
+            }
+        }
     }
     options.env.iter().for_each(|variable| add(&[&word("--env"), variable]));
     options.user.iter().for_each(|user| add(&[&word("--run-as"), user]));
     options.engine.iter().for_each(|engine| add(&[&word("--engine"), engine]));
-    expressions.words.iter().for_each(|more| add(&[more]));
+    expressions.selection.iter().for_each(|more| add(&[more]));
     add(&[&word("--")]);
-    translated.words.extend(options.command);
-    Ok(translated)
+    words.extend(options.command.iter().cloned());
+    Ok(words)
+}
+
+/// Returns how many frames of stacks are shown, and whether with their source lines; `None` if none are.
+fn stacks(options: &Options) -> Result<Option<(u16, bool)>, Refused> {
+    let limit = options.stack_trace_frame_limit.as_deref().map_or(Ok(FRAMES), |limit| values::number("--stack-trace-frame-limit", limit))?;
+    Ok(match (options.stack_trace.as_deref(), options.stacks) {
+        (None, 0) => None,
+        (Some("symbol" | "symbols"), _) | (None, 1) => Some((limit, false)),
+        (Some("source" | "sources"), _) | (None, _) => Some((limit, true)),
+        (Some(other), _) => return Err(values::invalid("--stack-trace", other)),
+    })
+}
+
+/// Returns the processes of `-p`, as they were written.
+fn pids(options: &Options) -> impl Iterator<Item = &str> {
+    options.attach.iter().flat_map(|list| list.split([' ', ',', '\n', '\t'])).filter(|pid| !pid.is_empty())
+}
+
+fn string_limit(options: &Options) -> Result<Option<usize>, Refused> {
+    options.string_limit.as_deref().map(|limit| values::number("-s", limit)).transpose()
 }
 
 /// Returns where the output goes. rtrace does not append to files, but a command may.
@@ -180,183 +194,82 @@ fn output(file: &OsString, append: bool) -> OsString {
 
 /// Returns how lines are printed.
 fn lines(options: &Options, expressions: &Expressions) -> Result<Lines, Refused> {
-    let stamps = match (options.stamps, options.absolute_timestamps.as_deref()) {
-        (0, None) => Stamps::None,
-        (1, None) | (_, Some("s" | "time")) => Stamps::Seconds,
-        (2, None) | (_, Some("us")) => Stamps::Microseconds,
-        (_, None) | (_, Some("unix,us")) => Stamps::Unix,
-        (_, Some(other)) => {
-            return Err(Refused::Wrong(format!("the format {other} of --absolute-timestamps is not supported: use s or us")));
-        }
+    let stamps = |is_unix, precision| Some(Stamps { is_unix, precision });
+    let precision = |count: u8, option: &'static str, value: &Option<String>| match value {
+        Some(value) => values::precision(option, value).map(Some),
+        None => Ok((count > 0).then_some(Precision::Micros)),
     };
     let is_file = options.output.is_some();
-    let pids = match (options.follow, is_file) {
-        _ if options.always_show_pid => Pids::Column,
-        (1, true) => Pids::Column,
-        (1.., false) => Pids::Brackets,
+    let is_separate = is_file && (options.follow > 1 || options.output_separately);
+    let pids = match is_file {
+        true if is_separate => Pids::Never,
+        _ if options.follow > 0 && is_file || options.always_show_pid => Pids::Column,
+        false if options.follow > 0 => Pids::Brackets,
         _ => Pids::Never,
     };
-    let hex = [InHex::Never, InHex::NotAscii, InHex::Always][usize::from(options.hex.min(2))];
+    let defaults = Lines::default();
     Ok(Lines {
-        stamps,
-        pids,
-        hex,
-        relative: options.relative > 0,
-        durations: options.durations > 0,
-        files: options.files > 0,
-        addresses: options.files > 1,
-        numbers: options.numbers,
-        comms: options.comms,
-        attached: options.follow == 1 && !is_file && options.quiet == 0 && !expressions.hides_attached,
-        ends: options.quiet < 2 && !expressions.hides_ends,
-        signals: expressions.signals,
-        column: options.columns.unwrap_or(40),
-        sort_by: match options.summary_sort_by.as_deref() {
-            None | Some("time" | "time-total" | "total-time") => SortBy::Time,
-            Some("calls" | "count") => SortBy::Calls,
-            Some("errors" | "error") => SortBy::Errors,
-            Some("name" | "syscall" | "syscall-name") => SortBy::Name,
-            Some("none" | "nothing") => SortBy::Nothing,
-            Some(other) => return Err(Refused::Wrong(format!("invalid sortby: '{other}'"))),
+        stamps: match (options.absolute_timestamps.as_deref(), options.stamps) {
+            (Some(value), _) => values::stamps(value)?,
+            (None, 0) => None,
+            (None, 1) => stamps(false, Precision::Seconds),
+            (None, 2) => stamps(false, Precision::Micros),
+            (None, _) => stamps(true, Precision::Micros),
         },
+        relative: precision(options.relative, "--relative-timestamps", &options.relative_timestamps)?,
+        durations: precision(options.durations, "--syscall-times", &options.syscall_times)?,
+        pids,
+        hex: match (&options.strings_in_hex, options.hex) {
+            (Some(value), _) => values::in_hex(value)?,
+            (None, 0) => InHex::Never,
+            (None, 1) => InHex::NotAscii,
+            (None, _) => InHex::Always,
+        },
+        constants: options.const_print_style.as_deref().map_or(Ok(defaults.constants), values::constants)?,
+        string_limit: string_limit(options)?.or(Some(SHOWN_BYTES)),
+        files: expressions.files,
+        comms: expressions.comms,
+        own_pids: expressions.own_pids,
+        attached: options.follow > 0 && !is_file && !expressions.hides_attached,
+        targets: !expressions.hides_attached,
+        ends: !expressions.hides_ends,
+        signals: expressions.signals,
+        numbers: options.numbers,
+        names: options.names,
+        instruction_pointers: options.instruction_pointer,
+        stacks: options.stacks > 0 || options.stack_trace.is_some(),
+        column: options.columns.as_deref().map_or(Ok(defaults.column), |column| values::number("-a", column))?,
+        abbreviated: expressions.abbreviated.clone().unwrap_or(CallSet::none()),
+        dereferenced: expressions.dereferenced.clone(),
+        raw: expressions.raw.clone(),
+        read: expressions.read.clone(),
+        written: expressions.written.clone(),
+        summary: summary(options)?,
     })
 }
 
-/// What `-e` and its long forms say.
-#[derive(Debug, Default)]
-struct Expressions {
-    /// Words of rtrace's own command line.
-    words: Vec<OsString>,
-    /// The signals that are shown, as bits.
-    signals: u128,
-    hides_attached: bool,
-    hides_ends: bool,
+/// Returns what the table of `-c` shows.
+fn summary(options: &Options) -> Result<Summary, Refused> {
+    let defaults = Summary::default();
+    Ok(Summary {
+        sort_by: options.summary_sort_by.as_deref().map_or(Ok(defaults.sort_by), values::sort_by)?,
+        columns: options.summary_columns.as_deref().map_or(Ok(defaults.columns), values::columns)?,
+        overhead: options.summary_syscall_overhead.as_deref().map_or(Ok(defaults.overhead), values::overhead)?,
+    })
 }
 
-/// Translates what `-e`, `-z`, `-Z`, `--trace`, `--signal` and `--status` say.
-fn expressions(options: &Options) -> Result<Expressions, Refused> {
-    let mut expressions = Expressions { signals: u128::MAX, ..Expressions::default() };
-    let mut words = Vec::new();
-    let long = [("trace", &options.trace), ("signal", &options.signal), ("status", &options.status)];
-    let long = long.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
-    let (mut traced, mut status) = (None, None);
-    for expression in options.expression.iter().cloned().chain(long) {
-        let (name, value) = expression.split_once('=').unwrap_or(("trace", &expression));
-        match name {
-            "trace" | "t" => traced = Some(value.to_owned()),
-            "signal" | "signals" | "s" => expressions.signals = signals(value)?,
-            "quiet" | "silent" | "silence" | "q" => quiet(value, &mut expressions)?,
-            "status" => status = Some(value.to_owned()),
-            "abbrev" | "a" if value == "none" => words.push("--full".into()),
-            "verbose" | "v" | "abbrev" | "a" if value == "all" => {}
-            "abbrev" | "a" | "verbose" | "v" | "raw" | "x" | "read" | "reads" | "r" | "write" | "writes" | "w" | "fault" | "inject"
-            | "kvm" | "decode-fds" | "decode-fd" | "decode-pids" | "decode-pid" | "trace-fds" | "trace-fd" | "namespace" => {
-                return Err(Refused::Wrong(format!("-e {expression} is not supported yet (rtrace has no such option)")));
-            }
-            _ => traced = Some(expression.clone()),
-        }
-    }
-    let status = match (options.successful_only, options.failed_only) {
-        (true, _) => Some("successful".to_owned()),
-        (_, true) => Some("failed".to_owned()),
-        _ => status,
-    };
-    match status.as_deref() {
-        None | Some("all") => {}
-        Some("failed" | "!successful") => words.push("--failure".into()),
-        Some("successful" | "!failed") => words.extend(["--filter", "ret >= 0"].map(OsString::from)),
-        Some(other) => return Err(Refused::Wrong(format!("--status={other} is not supported yet: use successful or failed"))),
-    }
-    if let Some(traced) = traced {
-        words.extend(selection(&traced)?);
-    }
-    Ok(Expressions { words, ..expressions })
-}
-
-/// Returns the signals of a set, as bits.
-fn signals(set: &str) -> Result<u128, Refused> {
-    let (is_negated, list) = set.strip_prefix('!').map_or((false, set), |list| (true, list));
-    let bits = match list {
-        "all" => u128::MAX,
-        "none" => 0,
-        _ => list.split(',').try_fold(0, |bits, name| {
-            let number = name.parse().ok().or_else(|| signal::number(&name.to_uppercase())).filter(|number| (1..128).contains(number));
-            number.map(|number| bits | 1 << number).ok_or_else(|| Refused::Wrong(format!("invalid signal '{name}'")))
-        })?,
-    };
-    Ok(if is_negated { !bits } else { bits })
-}
-
-/// Applies a set of kinds of lines that are not printed.
-fn quiet(set: &str, expressions: &mut Expressions) -> Result<(), Refused> {
-    for word in set.split(',') {
-        match word {
-            "attach" => expressions.hides_attached = true,
-            "exit" | "exits" => expressions.hides_ends = true,
-            "all" => (expressions.hides_attached, expressions.hides_ends) = (true, true),
-            "none" => (expressions.hides_attached, expressions.hides_ends) = (false, false),
-            // rtrace never prints these.
-            "path-resolution" | "path-resolve" | "personality" | "thread-execve" | "superseded" => {}
-            other => return Err(Refused::Wrong(format!("invalid quiet keyword '{other}'"))),
-        }
-    }
-    Ok(())
-}
-
-/// Translates a set of system calls.
-fn selection(set: &str) -> Result<Vec<OsString>, Refused> {
-    let (is_negated, list) = set.strip_prefix('!').map_or((false, set), |list| (true, list));
-    match (list, is_negated) {
-        ("all", false) | ("none", true) => return Ok(Vec::new()),
-        ("none", false) | ("all", true) => return Ok(nothing()),
-        _ => {}
-    }
-    let items: Vec<Option<String>> = list.split(',').map(item).collect::<Result<_, _>>()?;
-    let sign = if is_negated { "!" } else { "" };
-    let items: Vec<String> = items.into_iter().flatten().map(|item| format!("{sign}{item}")).collect();
-    Ok(if items.is_empty() { nothing() } else { vec!["-e".into(), items.join(",").into()] })
-}
-
-/// No system calls. Signals are shown nevertheless.
-fn nothing() -> Vec<OsString> {
-    ["--no-syscalls", "--signals"].map(OsString::from).to_vec()
-}
-
-/// Translates an item of a set; `None` for a name after `?` that does not exist.
-fn item(item: &str) -> Result<Option<String>, Refused> {
-    let (is_optional, name) = item.strip_prefix('?').map_or((false, item), |name| (true, name));
-    let unknown = || Refused::Wrong(format!("invalid system call '{name}'"));
-    if let Some(expression) = name.strip_prefix('/') {
-        return Ok(Some(format!("/{}/", expression.strip_suffix('/').unwrap_or(expression))));
-    }
-    let group = name.strip_prefix('%').unwrap_or(name);
-    // Without the percent sign, these are the names that strace had first.
-    const PLAIN: [&str; 8] = ["file", "process", "network", "signal", "ipc", "desc", "memory", "net"];
-    if GROUPS.iter().any(|(known, ..)| *known == group) && (name.starts_with('%') || PLAIN.contains(&name)) {
-        return Ok(Some(format!("%{group}")));
-    }
-    match lookup::index_by_name(name).is_some() || glob::is_pattern(name) {
-        true => Ok(Some(name.to_owned())),
-        false if is_optional => Ok(None),
-        false => Err(unknown()),
-    }
-}
-
-/// Returns the message about a word that clap does not understand, in strace's words where it has any.
-fn usage(error: &clap::Error) -> String {
-    use clap::error::{ContextKind, ContextValue, ErrorKind};
-    let hint = "\nTry 'strace -h' for more information.";
-    match (error.kind(), error.get(ContextKind::InvalidArg)) {
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) => match option.strip_prefix("--") {
-            Some(_) => format!("unrecognized option '{option}'{hint}"),
-            None => format!("invalid option -- '{}'{hint}", option.trim_start_matches('-')),
-        },
-        _ => {
-            let text = error.render().to_string();
-            let first = text.lines().next().unwrap_or_default();
-            format!("{}{hint}", first.strip_prefix("error: ").unwrap_or(first))
-        }
-    }
+/// Returns the messages about options that have no effect.
+fn notices(options: &Options) -> Vec<String> {
+    let has_summary = options.summary_only || options.summary;
+    let without = "has no effect without";
+    let summary = "(-c/--summary-only or -C/--summary)";
+    let all = [
+        (options.append && options.output.is_none(), format!("-A/--output-append-mode {without} -o/--output")),
+        (options.summary_sort_by.is_some() && !has_summary, format!("-S/--summary-sort-by {without} {summary}")),
+        (options.summary_wall_clock && !has_summary, format!("-w/--summary-wall-clock {without} {summary}")),
+        (options.summary_columns.is_some() && !has_summary, format!("-U/--summary-columns {without} {summary}")),
+    ];
+    all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text).collect()
 }
 
 /// Returns whether a program of this path has the name strace.
@@ -365,8 +278,8 @@ pub fn is_name(program: &OsString) -> bool {
 }
 
 const HELP: &str = "\
-Usage: strace [-AcCfnqqrtttTvwxxyYzZ] [-S SORTBY] [-e EXPR] [-a COLUMN] [-o FILE] [-s STRSIZE] [-P PATH]... [-u USER] [-E VAR=VAL]...
-              { -p PID | PROG [ARGS] }
+Usage: strace [-AcCfikknNqqrtttTvwxxyyYzZ] [-S SORTBY] [-U COLUMNS] [-O OVERHEAD] [-e EXPR] [-a COLUMN] [-o FILE]
+              [-s STRSIZE] [-X FORMAT] [-P PATH]... [-u USER] [-E VAR=VAL] { -p PID | PROG [ARGS] }
 
 rtrace prints the lines of strace, without stopping the program. rtrace(1) lists the options that it understands; options
 of rtrace that it has besides: --engine.
@@ -375,17 +288,18 @@ of rtrace that it has besides: --engine.
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::show::strace::Files;
 
     fn translated(words: &[&str]) -> Result<(String, Lines), Refused> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        let Translated { words, lines } = translate(&words)?;
+        let Translated { words, lines, .. } = translate(&words)?;
         let words: Vec<String> = words.iter().skip(2).map(|word| word.to_string_lossy().into_owned()).collect();
         Ok((words.join(" "), lines))
     }
 
     fn refused(words: &[&str]) -> String {
         match translated(words) {
-            Err(Refused::Wrong(text)) => text.lines().next().unwrap_or_default().to_owned(),
+            Err(Refused::Wrong(text) | Refused::Usage(text)) => text,
             other => panic!("{other:?}"),
         }
     }
@@ -394,15 +308,16 @@ mod tests {
     fn options_are_translated() {
         let (words, lines) = translated(&["-f", "-tt", "-T", "-o", "log", "-e", "trace=%file,?bogus", "make", "-j2"]).unwrap();
         assert_eq!(words, "-o log -e %file -- make -j2");
-        assert_eq!((lines.pids, lines.stamps, lines.durations), (Pids::Column, Stamps::Microseconds, true));
+        let stamps = Some(Stamps { is_unix: false, precision: Precision::Micros });
+        assert_eq!((lines.pids, lines.stamps, lines.durations), (Pids::Column, stamps, Some(Precision::Micros)));
         let (words, lines) = translated(&["-fs", "100", "-e!getpid,close", "-y", "ls"]).unwrap();
-        assert_eq!((words.as_str(), lines.pids, lines.files), ("--string-limit 100 -e !getpid,!close -- ls", Pids::Brackets, true));
-        assert_eq!(translated(&["-p", "1 2", "-p3", "-ff", "-o", "x"]).unwrap().0, "--output-separately -o x -p 1,2 -p 3 --");
+        assert_eq!((words.as_str(), lines.pids, lines.files), ("--string-limit 100 -e !/^getpid$/ -e !/^close$/ -- ls", Pids::Brackets, Files::PATH));
+        assert_eq!(translated(&["-p", "1 2", "-p3", "-ff", "-o", "x"]).unwrap().0, "--output-separately -o x -p 1,2,3 --");
         assert_eq!(
             translated(&["-A", "-o", "it's", "--syscall-limit=2", "ls"]).unwrap().0,
             r"--no-inherit -o |cat >>'it'\''s' --max-events 2 -- ls"
         );
-        assert_eq!(translated(&["-Z", "-efile", "-D", "--seccomp-bpf", "ls"]).unwrap().0, "--no-inherit --failure -e %file -- ls");
+        assert_eq!(translated(&["-efile", "-D", "--seccomp-bpf", "ls"]).unwrap().0, "--no-inherit -e %file -- ls");
         assert_eq!(translated(&["-e", "none", "-e", "signal=none", "ls"]).unwrap().0, "--no-inherit --no-syscalls --signals -- ls");
         let (_, lines) = translated(&["-e", "signal=!usr1,SIGCHLD", "-e", "quiet=exit", "ls"]).unwrap();
         assert_eq!((lines.signals, lines.ends), (!(1 << 10 | 1 << 17), false));

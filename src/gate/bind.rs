@@ -12,7 +12,7 @@ use crate::request::filter::{Bindings, Expr, Scope};
 use crate::request::select::{self, Selection};
 use crate::request::{Item, Selector, Trace};
 use crate::session::{self, EventSpec, Role};
-use crate::show::Mode;
+use crate::show::{Mode, Outcomes, Style};
 use anyhow::anyhow;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -54,7 +54,8 @@ pub fn bind(request: &Trace, selection: &Selection, stream: &Stream) -> anyhow::
         amounts: what.items.iter().map(|item| item.terms.nr).collect(),
         paths: Paths::new(&show.paths, stream.paths),
         duration: show.duration,
-        failure: show.failure,
+        outcomes: show.outcomes,
+        descriptors: show.descriptors.clone(),
         max: show.max_events,
         switch_on,
         switch_off,
@@ -74,9 +75,10 @@ pub fn signals(request: &Trace, selection: &Selection, scope: session::Scope) ->
     let Trace { what, show, .. } = request;
     let beside_calls = !selection.is_empty();
     let filters = what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
-    let is_narrowed = filters || !show.paths.is_empty() || show.failure || show.duration.is_some();
+    let is_narrowed = filters || !show.paths.is_empty() || show.outcomes != Outcomes::all() || show.duration.is_some();
     match what.signals {
         _ if show.mode == Mode::Summary => TaskEvents::None,
+        None if show.style == Style::Strace && follows_tasks(scope) => TaskEvents::All,
         Some(true) => TaskEvents::All,
         None if beside_calls && !is_narrowed => TaskEvents::All,
         None if beside_calls && follows_tasks(scope) => TaskEvents::OfShown,
@@ -90,6 +92,9 @@ fn exits(request: &Trace, selection: &Selection, scope: session::Scope) -> TaskE
     let Trace { what, show, run, .. } = request;
     let asked = SYSCALLS.iter().zip(&selection.rows).any(|(row, on)| *on && row.does == Special::ExitGroup);
     let is_limited = !what.items.is_empty() || what.filter.is_some() || !show.paths.is_empty();
+    if show.style == Style::Strace && follows_tasks(scope) {
+        return TaskEvents::All;
+    }
     match follows_tasks(scope) && !run.quiet {
         false => TaskEvents::None,
         true if is_limited && !(asked && what.filter.is_none() && show.paths.is_empty()) => TaskEvents::OfShown,

@@ -4,6 +4,8 @@
 //! It counts the events that it does not show.
 
 mod bind;
+mod descriptors;
+mod outcome;
 mod paths;
 mod subject;
 
@@ -13,8 +15,11 @@ pub use subject::{CallOperand, CallScope, CallSubject, TracepointScope, Tracepoi
 
 use crate::beauty::lookup;
 use crate::engine::view::View;
-use crate::event::{Abi, Call, CallId, Event, EventIndex, EventKind, ExitState, TaskEnd, Time};
+use crate::event::{Abi, Call, CallId, Event, EventIndex, EventKind, TaskEnd};
 use crate::request::filter::{Bound, Subject, Verdict};
+use crate::show::Outcomes;
+use crate::show::descriptors::Descriptors;
+use outcome::{outcome, took_at_least};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -37,8 +42,10 @@ pub struct Settings {
     pub paths: Paths,
     /// `--duration`, in nanoseconds.
     pub duration: Option<u64>,
-    /// `--failure`: calls that did not fail are not shown.
-    pub failure: bool,
+    /// `--failure`: calls that ended otherwise are not shown.
+    pub outcomes: Outcomes,
+    /// Calls without a descriptor of this set are not shown; `None` if all are.
+    pub descriptors: Option<Descriptors>,
     /// `--max-events`
     pub max: Option<u64>,
     /// `--switch-on`: events are shown from this one on; `None` if they are shown from the beginning.
@@ -159,11 +166,11 @@ pub struct Account {
 pub struct WithheldCalls {
     /// Calls before `--switch-on` or after `--switch-off`.
     pub switch: u64,
-    /// Calls that did not fail (`--failure`).
+    /// Calls that ended otherwise than requested (`--failure`).
     pub failure: u64,
     /// Calls whose stack has too few frames (`--min-stack`).
     pub stack: u64,
-    /// Calls that refer to none of the paths (`--path`).
+    /// Calls that refer to none of the paths (`--path`) or descriptors.
     pub path: u64,
     /// Calls that took less time, or whose duration is not known (`--duration`).
     pub duration: u64,
@@ -295,12 +302,18 @@ impl Gate {
         }
         let Some(criteria) = self.criteria(call) else { return false };
         let once = u64::from(!pending);
-        if self.settings.failure && call.errno().is_none() {
+        if !self.settings.outcomes.contains(outcome(call)) {
             self.account.withheld.failure += once;
             return false;
         }
         if call.stack.as_ref().map_or(0, |stack| stack.frames.len()) < self.settings.frames_min {
             self.account.withheld.stack += once;
+            return false;
+        }
+        if let Some(of) = &self.settings.descriptors
+            && !descriptors::match_call(of, call, lookup::row(call.abi, call.nr))
+        {
+            self.account.withheld.path += once;
             return false;
         }
         if !self.settings.paths.is_empty() && !self.settings.paths.match_call(call, lookup::row(call.abi, call.nr)) {
@@ -395,14 +408,4 @@ enum Decision {
     Show(Option<u16>),
     Withhold,
     Unknown,
-}
-
-/// Returns whether a call took at least `least` nanoseconds. A call in flight, and one that does not return, has lasted
-/// until now.
-fn took_at_least(call: &Call, least: u64, now: Time) -> bool {
-    let took = match call.exit {
-        ExitState::Pending | ExitState::Never => Some(now.since(call.id.start)),
-        ExitState::Returned { .. } | ExitState::Unseen => call.duration(),
-    };
-    took.is_some_and(|took| took >= least)
 }

@@ -23,7 +23,7 @@ use crate::probe::run_events::{RunEvent, RunEvents};
 use crate::request::select::{self, Selection};
 use crate::request::{Engine, Graphs, Item, Target, TaskSelection, Trace};
 use crate::session::{EventSpec, Role, Targets, Terms};
-use crate::show::{Mode, Style, SummaryBy, SummaryObject};
+use crate::show::{Mode, Outcomes, Style, SummaryBy, SummaryObject};
 use crate::sys::file_capabilities;
 use crate::sys::perf::{self, Counts, StackFields};
 use anyhow::anyhow;
@@ -310,11 +310,11 @@ impl PlanInputs<'_> {
             string_limit: show.string_limit,
             full: show.full || show.style == Style::Json,
             struct_limit: show.struct_limit,
-            directories: show.style == Style::Strace && show.strace.files,
+            directories: show.style == Style::Strace && !show.strace.files.is_empty(),
             sums,
             ended_tasks_bytes: buffers.ended_tasks.unwrap_or_default(),
             stacks,
-            failures: show.failure && in_kernel,
+            failures: show.outcomes == Outcomes::FAILED && in_kernel,
             min_duration: show.duration.filter(|_| in_kernel),
             filters: if in_kernel {
                 filters::of_rows(self.selection, &what.items, what.filter.as_ref(), !show.paths.is_empty(), notes)

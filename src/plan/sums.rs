@@ -3,7 +3,7 @@
 
 use super::graphs;
 use crate::request::Trace;
-use crate::show::Mode;
+use crate::show::{Mode, Outcomes};
 
 /// Returns the reason why rtrace needs a record of each call; `None` if aggregates are enough.
 pub fn why_records(request: &Trace) -> Option<&'static str> {
@@ -14,8 +14,9 @@ pub fn why_records(request: &Trace) -> Option<&'static str> {
         (show.interval.is_some(), "--interval counts calls when they end, and aggregates are read later"),
         (graphs::any(request), "each call has a stack of its own"),
         (!show.paths.is_empty(), "--path is about each call"),
+        (show.descriptors.is_some(), "the descriptors of each call matter"),
         (show.duration.is_some(), "--duration is about each call"),
-        (show.failure, "--failure is about each call"),
+        (show.outcomes != Outcomes::all(), "--failure is about each call"),
         (what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some()), "--filter is about each call"),
         (show.max_events.is_some(), "--max-events counts single calls"),
         (what.items.iter().any(|item| item.terms.nr.is_some()), "nr= counts single calls"),

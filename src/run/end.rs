@@ -81,7 +81,14 @@ impl Run<'_> {
         if self.request.run.strict && (verdict.lost_records > 0 || verdict.given_up > 0 || !verdict.shortages.is_empty()) {
             return ExitCode::Lost;
         }
+        if self.is_refused {
+            return ExitCode::WrongForStrace;
+        }
         match (self.traced, self.status) {
+            (Some(_), Some(status)) if self.request.run.as_strace => match status.signal() {
+                Some(signal) => ExitCode::KilledAsCommand(signal),
+                None => ExitCode::from_wait_status(status.into_raw()),
+            },
             (Some(_), Some(status)) => ExitCode::from_wait_status(status.into_raw()),
             (Some(_), None) => ExitCode::CommandKilled(interrupt::first().unwrap_or(libc::SIGINT) as u8),
             (None, _) => ExitCode::Success,

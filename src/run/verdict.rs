@@ -8,7 +8,7 @@ use crate::event::verdict::{CallsVerdict, EventVerdict, InstanceVerdict, Nothing
 use crate::gate::{Account, Gate, Settings, WithheldCalls};
 use crate::request::{EventSelection, Selector, Trace};
 use crate::session::{EventSpec, Session};
-use crate::show::{Show, Style};
+use crate::show::{Outcomes, Show, Style};
 use crate::syscall::ledger::{EventAccount, Ledger};
 use crate::text::near;
 
@@ -93,7 +93,7 @@ impl Selection {
         [
             if withheld.switch > 0 { switch.into_iter().collect() } else { Vec::new() },
             stack,
-            in_kernel(withheld.failure, one(show.failure, "--failure")),
+            in_kernel(withheld.failure, one(show.outcomes != Outcomes::all(), "--failure")),
             in_kernel(withheld.duration, one(show.duration.is_some(), "--duration")),
             in_kernel(withheld.path, one(!show.paths.is_empty(), "--path")),
             in_kernel(withheld.filter, filters),

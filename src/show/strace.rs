@@ -1,71 +1,127 @@
 //! How lines of strace are printed, as the options of strace say.
 
+use super::descriptors::Descriptors;
+use bitflags::bitflags;
+
 /// The options about lines of strace. The default is what `strace -f -o FILE` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Lines {
-    /// `-t`, `-tt`, `-ttt`
-    pub stamps: Stamps,
+    /// `-t`, `-tt`, `-ttt`, `--absolute-timestamps`
+    pub stamps: Option<Stamps>,
     /// `-r`: the time since the previous line.
-    pub relative: bool,
+    pub relative: Option<Precision>,
     /// `-T`: how long each call took.
-    pub durations: bool,
+    pub durations: Option<Precision>,
     /// How lines say whose they are.
     pub pids: Pids,
-    /// `-x`, `-xx`
+    /// `-x`, `-xx`, `--strings-in-hex`
     pub hex: InHex,
-    /// `-y`: the files behind descriptors.
-    pub files: bool,
-    /// `-yy`: also the addresses of sockets, and the numbers of devices.
-    pub addresses: bool,
+    /// `-X`: how constants are written.
+    pub constants: Constants,
+    /// `-s`: the maximum number of bytes of a string, if it is another one than [`super::Show::string_limit`].
+    pub string_limit: Option<usize>,
+    /// `-y`, `-yy`, `--decode-fds`: what is shown of descriptors.
+    pub files: Files,
+    /// `-Y`: the comms of tasks.
+    pub comms: bool,
+    /// `--decode-pids=pidns`: also the numbers that tasks have for rtrace.
+    pub own_pids: bool,
     /// Lines about new tasks: `strace: Process 7 attached`.
     pub attached: bool,
+    /// Messages about the processes of `-p`, and about the end of a limited trace.
+    pub targets: bool,
     /// Lines about ends of tasks, which `-qq` omits.
     pub ends: bool,
     /// `-e signal=`: bit N stands for signal N.
     pub signals: u128,
     /// `-n`: the numbers of system calls.
     pub numbers: bool,
-    /// `-Y`: the comms of tasks.
-    pub comms: bool,
+    /// `-N`: the names of arguments.
+    pub names: bool,
+    /// `-i`: the instruction pointer at the call, which is the only frame of its stack.
+    pub instruction_pointers: bool,
+    /// `-k`: the callers of each call, if its stack was asked for.
+    pub stacks: bool,
     /// `-a`: the column in which results begin.
     pub column: usize,
-    /// `-S`: the order of the rows of the summary.
-    pub sort_by: SortBy,
+    /// `-e abbrev=`: the calls whose structs are shortened although [`super::Show::full`] is set.
+    pub abbreviated: CallSet,
+    /// `-e verbose=`: the calls whose structs and arrays are shown, and not their addresses.
+    pub dereferenced: CallSet,
+    /// `-e raw=`: the calls whose arguments are numbers.
+    pub raw: CallSet,
+    /// `-e read=`: the descriptors of which all data that is read is shown.
+    pub read: Descriptors,
+    /// `-e write=`: the descriptors of which all data that is written is shown.
+    pub written: Descriptors,
+    /// `-c`, `-C`
+    pub summary: Summary,
 }
 
 impl Default for Lines {
     fn default() -> Lines {
         Lines {
-            stamps: Stamps::None,
-            relative: false,
-            durations: false,
+            stamps: None,
+            relative: None,
+            durations: None,
             pids: Pids::Column,
             hex: InHex::Never,
-            files: false,
-            addresses: false,
+            constants: Constants::Abbreviated,
+            string_limit: None,
+            files: Files::empty(),
+            comms: false,
+            own_pids: false,
             attached: false,
+            targets: false,
             ends: true,
             signals: u128::MAX,
             numbers: false,
-            comms: false,
+            names: false,
+            instruction_pointers: false,
+            stacks: true,
             column: 40,
-            sort_by: SortBy::Time,
+            abbreviated: CallSet::none(),
+            dereferenced: CallSet::all(),
+            raw: CallSet::none(),
+            read: Descriptors::none(),
+            written: Descriptors::none(),
+            summary: Summary::default(),
         }
     }
 }
 
-/// Time stamps in the machine's time zone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Stamps {
-    /// None.
-    #[default]
-    None,
-    /// `-t`: the time of day in seconds.
+/// Time stamps, with so many digits of a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamps {
+    /// `-ttt`: seconds since the beginning of 1970, and not the time of day in the machine's time zone.
+    pub is_unix: bool,
+    /// The digits of a second.
+    pub precision: Precision,
+}
+
+/// The precision of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// Whole seconds.
     Seconds,
-    /// `-tt`: the time of day in microseconds.
-    Microseconds,
-    /// `-ttt`: seconds since the beginning of 1970, with microseconds.
-    Unix,
+    /// Three digits of a second.
+    Millis,
+    /// Six digits of a second.
+    Micros,
+    /// Nine digits of a second.
+    Nanos,
+}
+
+impl Precision {
+    /// Returns the number of digits of a second.
+    pub fn digits(self) -> usize {
+        match self {
+            Precision::Seconds => 0,
+            Precision::Millis => 3,
+            Precision::Micros => 6,
+            Precision::Nanos => 9,
+        }
+    }
 }
 
 /// How a line says whose it is.
@@ -80,30 +136,128 @@ pub enum Pids {
     Brackets,
 }
 
-/// Which strings are written in hexadecimal (`-x`, `-xx`).
+/// What is written in hexadecimal in strings (`-x`, `-xx`, `--strings-in-hex`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InHex {
-    /// None: bytes that are not printable have octal escapes.
+    /// Nothing: bytes that are not printable have octal escapes.
     #[default]
     Never,
-    /// Those with a byte that is not printable ASCII.
+    /// The escapes of bytes that are not printable.
+    Escapes,
+    /// All of a string that has a byte which is not printable ASCII.
     NotAscii,
-    /// All.
+    /// All strings.
     Always,
 }
 
-/// The order of the rows of the summary.
+/// How constants are written (`-X`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SortBy {
-    /// The calls that took longest first.
+pub enum Constants {
+    /// By their names.
     #[default]
-    Time,
-    /// The most frequent calls first.
+    Abbreviated,
+    /// As numbers.
+    Raw,
+    /// As numbers, with their names in comments.
+    Verbose,
+}
+
+bitflags! {
+    /// What is shown of descriptors (`--decode-fds`).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Files: u8 {
+        /// The path of the file.
+        const PATH = 1;
+        /// The addresses of sockets.
+        const SOCKET = 2;
+        /// The numbers of devices.
+        const DEVICE = 4;
+        /// The number of an eventfd.
+        const EVENTFD = 8;
+        /// The process of a pidfd.
+        const PIDFD = 16;
+        /// The signals of a signalfd.
+        const SIGNALFD = 32;
+    }
+}
+
+/// A set of system calls, by the indices of their rows in [`crate::beauty::tables::SYSCALLS`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallSet {
+    rows: Vec<u16>,
+    is_negated: bool,
+}
+
+impl CallSet {
+    /// Returns the empty set.
+    pub fn none() -> CallSet {
+        CallSet { rows: Vec::new(), is_negated: false }
+    }
+
+    /// Returns the set of all calls, also of those that have no row.
+    pub fn all() -> CallSet {
+        CallSet { rows: Vec::new(), is_negated: true }
+    }
+
+    /// Returns the set of these calls.
+    pub fn of(mut rows: Vec<u16>) -> CallSet {
+        rows.sort_unstable();
+        CallSet { rows, is_negated: false }
+    }
+
+    /// Returns the set of all other calls.
+    pub fn negated(self) -> CallSet {
+        CallSet { is_negated: !self.is_negated, ..self }
+    }
+
+    /// Returns whether the set has no call.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && !self.is_negated
+    }
+
+    /// Returns whether the set has a call. A call without a row is in the sets that are negated.
+    pub fn contains(&self, row: Option<u16>) -> bool {
+        row.is_some_and(|row| self.rows.binary_search(&row).is_ok()) != self.is_negated
+    }
+}
+
+/// The table of `-c`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// `-S`: the order of the rows.
+    pub sort_by: Column,
+    /// `-U`: the columns.
+    pub columns: Vec<Column>,
+    /// `-O`: nanoseconds that are taken off each call.
+    pub overhead: u64,
+}
+
+impl Default for Summary {
+    fn default() -> Summary {
+        use Column::{AvgTime, Calls, Errors, Name, TimePercent, TotalTime};
+        Summary { sort_by: TotalTime, columns: vec![TimePercent, TotalTime, AvgTime, Calls, Errors, Name], overhead: 0 }
+    }
+}
+
+/// A column of the table of `-c`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// The share of the time of all calls, in percent.
+    TimePercent,
+    /// The time of all calls of the name, in seconds.
+    TotalTime,
+    /// The shortest call, in seconds.
+    MinTime,
+    /// The longest call, in seconds.
+    MaxTime,
+    /// The mean time of a call, in microseconds.
+    AvgTime,
+    /// The number of calls.
     Calls,
-    /// The calls with most errors first.
+    /// The number of calls that failed.
     Errors,
-    /// By name.
+    /// The name of the system call.
     Name,
-    /// In no particular order.
+    /// None: rows are in no particular order.
     Nothing,
 }

@@ -15,7 +15,6 @@ mod json;
 mod numbers;
 mod objects;
 mod stat;
-mod strace;
 mod table;
 
 use super::output::SharedOutput;
@@ -23,7 +22,6 @@ use super::{Sink, TraceResult, View};
 use crate::beauty::stamp::Stamps;
 use crate::event::{Event, EventKind, TaskId, Time};
 use crate::session::{EventSpec, Role};
-use crate::show::strace::SortBy;
 use crate::show::{Mode, Show, Style, SummaryBy, TimeFormat};
 use crate::syscall::ledger::Ledger;
 use crate::task::Tasks;
@@ -62,8 +60,6 @@ struct TableOptions {
     histogram: bool,
     max_rows: Option<usize>,
     beside_lines: bool,
-    /// The order of the rows of strace's table.
-    sort_by: SortBy,
 }
 
 /// The table of a group.
@@ -109,7 +105,6 @@ impl Summary {
                 histogram: show.histogram,
                 max_rows: show.max_summary,
                 beside_lines: show.mode == Mode::Both,
-                sort_by: show.strace.sort_by,
             },
             output,
             groups: Groups::new(show.summary_by),
@@ -188,14 +183,7 @@ impl Summary {
                 let tables = self.tables_of_trace(view.tasks);
                 self.print_objects(&tables, &Period { from: view.session.started, to: view.now, is_interval: false }, view)
             }
-            Style::Strace => {
-                let tables = self.tables_of_trace(view.tasks);
-                let mut text = String::new();
-                tables.iter().for_each(|table| strace::write(&mut text, &table.rows, self.options.sort_by));
-                self.waiting.extend_from_slice(text.as_bytes());
-                Ok(())
-            }
-            Style::Perf => {
+            Style::Perf | Style::Strace => {
                 let text = self.text(ledger, view.tasks);
                 self.waiting.extend_from_slice(text.as_bytes());
                 Ok(())

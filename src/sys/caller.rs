@@ -118,6 +118,17 @@ fn set_disposition(signal: i32, to: libc::sighandler_t) {
     unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), std::ptr::null::<usize>(), size_of::<u64>()) };
 }
 
+/// Ends this process by a signal, without a core dump of its own, so that its parent sees how the command ended. Returns
+/// if the signal does not end processes.
+pub fn end_by_signal(signal: i32) {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    set_disposition(signal, libc::SIG_DFL);
+    change_mask(Some((libc::SIG_UNBLOCK, bit(signal))));
+    // SAFETY: raise(3) sends a signal to the calling thread, and touches no memory of this program.
+    unsafe { libc::raise(signal) };
+}
+
 /// Changes the signal mask if `how` is given, and returns the previous mask.
 fn change_mask(how: Option<(i32, u64)>) -> u64 {
     let (how, set) = how.unzip();

@@ -9,6 +9,8 @@ pub enum ExitCode {
     CommandExited(u8),
     /// The command was killed by this signal.
     CommandKilled(u8),
+    /// The command was killed by this signal, by which strace ends itself, too.
+    KilledAsCommand(i32),
     /// With `--strict`: something was lost. The rest was printed, and the verdict has the number of lost calls.
     Lost,
     /// rtrace itself failed. The reason is on stderr.
@@ -34,6 +36,7 @@ impl ExitCode {
             ExitCode::Success => 0,
             ExitCode::CommandExited(status) => status,
             ExitCode::CommandKilled(signal) => 128u8.saturating_add(signal),
+            ExitCode::KilledAsCommand(signal) => 128u8.saturating_add(signal as u8),
             ExitCode::WrongForStrace => 1,
             ExitCode::Lost => 124,
             ExitCode::Failed => 125,
@@ -45,6 +48,9 @@ impl ExitCode {
 
 impl From<ExitCode> for std::process::ExitCode {
     fn from(code: ExitCode) -> Self {
+        if let ExitCode::KilledAsCommand(signal) = code {
+            super::caller::end_by_signal(signal);
+        }
         code.code().into()
     }
 }

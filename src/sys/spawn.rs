@@ -25,6 +25,8 @@ pub struct Program {
     pub directory: Option<CString>,
     /// The user who executes the program; `None` for the caller.
     pub user: Option<User>,
+    /// Whether the shell executes a script without an interpreter line, as execvp(3) and shells do.
+    pub by_shell: bool,
 }
 
 /// The command's process, before and after its exec.
@@ -178,8 +180,7 @@ unsafe fn child(
         caller::restore_state();
         executed.store(clock::now().0, Ordering::Release);
         libc::execve(program.path.as_ptr(), argv.as_ptr(), envp.as_ptr());
-        // A script without an interpreter line is executed by the shell, as execvp(3) and shells do.
-        if *libc::__errno_location() == libc::ENOEXEC {
+        if program.by_shell && *libc::__errno_location() == libc::ENOEXEC {
             libc::execve(c"/bin/sh".as_ptr(), shell_argv.as_ptr(), envp.as_ptr());
         }
         fail(StartStep::Execute)

@@ -1,12 +1,13 @@
 //! Prints the arguments of a call, and what strace shows of them behind the result.
 
-use super::constants::{has_flag, is_called};
+use super::constants::{has_flag, hex, is_called};
 use super::forms;
 use super::part::{self, is_shown};
 use super::value::Options;
 use crate::beauty::decode::{Argument, Decoded, Values};
 use crate::beauty::row::{Flow, Form, Part, Side, Test, When};
 use crate::beauty::value::Value;
+use crate::text::number;
 use smallvec::SmallVec;
 
 /// The parts of a call, in strace's order.
@@ -31,7 +32,8 @@ struct Shown<'d, 'a> {
 }
 
 /// Appends the arguments that a half of a call shows: those before the first one that the kernel writes, or the others.
-pub fn write(out: &mut Vec<u8>, decoded: &Decoded, half: Half, options: Options) {
+/// `names`: each has its name.
+pub fn write(out: &mut Vec<u8>, decoded: &Decoded, half: Half, names: bool, options: Options) {
     let arguments = shown(decoded);
     let is_written = |one: &Shown| one.part.side != Side::Before && one.argument.row().is_some_and(|row| row.flow != Flow::In);
     let first_written = || arguments.iter().position(is_written).unwrap_or(arguments.len());
@@ -40,14 +42,45 @@ pub fn write(out: &mut Vec<u8>, decoded: &Decoded, half: Half, options: Options)
         Half::First => 0..first_written(),
         Half::Second => first_written()..arguments.len(),
     };
-    for (at, Shown { part, values, .. }) in arguments.iter().enumerate().filter(|(at, _)| range.contains(at)) {
+    for (at, Shown { part, values, argument }) in arguments.iter().enumerate().filter(|(at, _)| range.contains(at)) {
         out.extend_from_slice(if at > 0 { b", " } else { b"" });
-        if !part.label.is_empty() {
-            out.extend_from_slice(part.label.as_bytes());
+        let label = if part.label.is_empty() && names { argument.name() } else { part.label };
+        if !label.is_empty() {
+            out.extend_from_slice(label.as_bytes());
             out.push(b'=');
         }
-        whole(out, values, part, options);
+        match pointer(values).filter(|_| !options.dereferenced) {
+            Some(address) => number::hex(out, address),
+            None => whole(out, values, part, options),
+        }
     }
+}
+
+/// Appends all arguments as numbers (`-e raw=`).
+pub fn write_raw(out: &mut Vec<u8>, decoded: &Decoded, names: bool) {
+    for (at, argument) in decoded.args().enumerate() {
+        out.extend_from_slice(if at > 0 { b", " } else { b"" });
+        if names {
+            out.extend_from_slice(argument.name().as_bytes());
+            out.push(b'=');
+        }
+        for (part, register) in argument.registers().iter().enumerate() {
+            out.extend_from_slice(if part > 0 { b", " } else { b"" });
+            hex(out, *register);
+        }
+    }
+}
+
+/// Returns the address of the struct or array that an argument points to.
+fn pointer(values: &Values) -> Option<u64> {
+    let address = match values.entry().or(values.exit())? {
+        Value::Struct(of) => of.address,
+        Value::Array(of) | Value::AllBut(of) => of.address,
+        Value::Entries { first, .. } => first.address,
+        Value::Uncopied { address, .. } => *address,
+        _ => 0,
+    };
+    (address != 0).then_some(address)
 }
 
 /// Returns the arguments that strace shows, in its order.
@@ -77,7 +110,7 @@ fn shown<'d, 'a>(decoded: &'d Decoded<'a>) -> SmallVec<[Shown<'d, 'a>; 6]> {
 
 /// Appends what the call has written to the arguments that strace shows behind the result: ` (in [3])`.
 pub fn behind(out: &mut Vec<u8>, decoded: &Decoded, options: Options) {
-    let Some(parts) = parts(decoded) else { return };
+    let Some(parts) = parts(decoded).filter(|_| options.dereferenced) else { return };
     let mut separator: &[u8] = b" (";
     for part in parts.iter().filter(|part| part.is_behind) {
         let Some(argument) = find(decoded, part.name) else { continue };

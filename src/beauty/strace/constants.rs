@@ -4,12 +4,48 @@ use super::forms;
 use crate::beauty::row::ConstantTable;
 use crate::beauty::table::FlagPart;
 use crate::beauty::value::Value;
+use crate::show::strace::Constants;
 use crate::text::number;
 use smallvec::SmallVec;
 
 /// Writes a number as `%#llx` of C does: 0 has no prefix.
 pub fn hex(out: &mut Vec<u8>, value: u64) {
     if value == 0 { out.push(b'0') } else { number::hex(out, value) }
+}
+
+/// Writes a number by its name, as the number, or as both. `write_name` writes the number in its own way if it has no
+/// name.
+pub fn in_style(
+    out: &mut Vec<u8>,
+    style: Constants,
+    has_name: bool,
+    write_number: impl FnOnce(&mut Vec<u8>),
+    write_name: impl FnOnce(&mut Vec<u8>),
+) {
+    match style {
+        Constants::Raw => write_number(out),
+        Constants::Verbose if has_name => {
+            write_number(out);
+            out.extend_from_slice(b" /* ");
+            write_name(out);
+            out.extend_from_slice(b" */");
+        }
+        Constants::Abbreviated | Constants::Verbose => write_name(out),
+    }
+}
+
+/// Returns whether flags have at least one name.
+pub fn have_names(table: &'static ConstantTable, bits: u64) -> bool {
+    table.flags(bits).any(|part| matches!(part, FlagPart::Constant { .. }))
+}
+
+/// Appends a constant as a number.
+pub fn number_of(out: &mut Vec<u8>, table: &'static ConstantTable, value: u64) {
+    match forms::of_table(table.name).map_or("", |form| form.unnamed) {
+        "decimal" if table.bits == 32 => number::int(out, i64::from(value as u32 as i32)),
+        "decimal" => number::uint(out, value),
+        _ => hex(out, if table.bits == 32 { u64::from(value as u32) } else { value }),
+    }
 }
 
 /// Appends the names of flags.
@@ -109,15 +145,9 @@ pub fn constant(out: &mut Vec<u8>, table: &'static ConstantTable, value: u64) {
     if let Some(name) = table.name(value) {
         return out.extend_from_slice(forms::name_of_constant(table.name, name).as_bytes());
     }
-    match forms::of_table(table.name).map_or("", |form| form.unnamed) {
-        "decimal" if table.bits == 32 => number::int(out, i64::from(value as u32 as i32)),
-        "decimal" => number::uint(out, value),
-        unnamed => {
-            hex(out, if table.bits == 32 { u64::from(value as u32) } else { value });
-            if unnamed.is_empty() {
-                unknown(out, table);
-            }
-        }
+    number_of(out, table, value);
+    if forms::of_table(table.name).is_none_or(|form| form.unnamed.is_empty()) {
+        unknown(out, table);
     }
 }
 

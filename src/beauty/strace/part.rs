@@ -8,7 +8,7 @@ use super::value::{self, Options, close, list, members_of, string, write};
 use crate::beauty::row::{Form, Part, Side, Test};
 use crate::beauty::table::FlagPart;
 use crate::beauty::value::{ArrayValue, StructValue, Text, Value};
-use crate::show::strace::InHex;
+use crate::show::strace::{Files, InHex};
 use crate::text::number;
 use std::io::Write;
 
@@ -311,7 +311,7 @@ fn ready(out: &mut Vec<u8>, of: &ArrayValue, options: Options) {
         let Value::Struct(StructValue { members, .. }) = item else { continue };
         out.extend_from_slice(std::mem::replace(&mut separator, b", "));
         let shown: Vec<_> = members.iter().filter(|(name, _)| *name != "events").cloned().collect();
-        members_of(out, &shown, false, Options { files: false, ..options });
+        members_of(out, &shown, false, Options { files: Files::empty(), ..options });
     }
     let more = of.items.iter().filter(|item| result(item)).count() > most;
     close(out, separator.is_empty(), more, b']');

@@ -4,13 +4,16 @@ use super::quote;
 use super::value::Options;
 use crate::beauty::file;
 use crate::event::File;
+use crate::show::strace::Files;
 
 /// Appends the file behind a descriptor, if it is known and asked for.
 pub fn write(out: &mut Vec<u8>, file: Option<&File>, options: Options) {
-    let Some(file) = file.filter(|_| options.files) else { return };
+    let Some(file) = file.filter(|file| is_shown(file, options.files)) else { return };
     out.push(b'<');
     match file {
-        File::Socket(socket) if !options.addresses => out.extend_from_slice(format!("socket:[{}]", socket.inode).as_bytes()),
+        File::Socket(socket) if !options.files.contains(Files::SOCKET) => {
+            out.extend_from_slice(format!("socket:[{}]", socket.inode).as_bytes());
+        }
         File::OldPath { path, deleted: true, cut } => {
             out.extend_from_slice(if *cut { b"..." } else { b"" });
             quote::escaped(out, path, b"<>");
@@ -28,4 +31,14 @@ pub fn write(out: &mut Vec<u8>, file: Option<&File>, options: Options) {
         file => quote::escaped(out, &file::name(file), b"<>"),
     }
     out.push(b'>');
+}
+
+/// Returns whether anything of a file is asked for. Paths are shown of all files, the rest only of those of a kind.
+fn is_shown(file: &File, wanted: Files) -> bool {
+    let of_kind = match file {
+        File::Socket(_) => Files::SOCKET,
+        File::Process { .. } => Files::PIDFD,
+        _ => Files::empty(),
+    };
+    wanted.intersects(Files::PATH | of_kind)
 }

@@ -8,6 +8,11 @@ pub fn quoted(out: &mut Vec<u8>, bytes: &[u8], hex: InHex) {
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r');
     if hex == InHex::Always || (hex == InHex::NotAscii && !bytes.iter().all(is_text)) {
         bytes.iter().for_each(|byte| hexadecimal(out, *byte));
+    } else if hex == InHex::Escapes {
+        bytes.iter().for_each(|byte| match byte {
+            byte if is_text(byte) => escaped(out, &[*byte], b"\""),
+            byte => hexadecimal(out, *byte),
+        });
     } else {
         escaped(out, bytes, b"\"");
     }

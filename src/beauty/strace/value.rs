@@ -10,7 +10,7 @@ use super::part;
 use super::path;
 use super::quote;
 use crate::session::Zone;
-use crate::show::strace::InHex;
+use crate::show::strace::{Constants, Files, InHex};
 use crate::text::number;
 use std::io::Write;
 use std::net::IpAddr;
@@ -25,12 +25,16 @@ pub struct Options<'a> {
     pub hex: InHex,
     /// `-v`: all members of structs, and all strings of an environment.
     pub whole: bool,
-    /// `-y`: the files behind descriptors.
-    pub files: bool,
+    /// `-X`: how constants are written.
+    pub constants: Constants,
+    /// `-y`, `-yy`: what is shown of descriptors.
+    pub files: Files,
+    /// `-e verbose=`: structs and arrays, and not their addresses.
+    pub dereferenced: bool,
     /// `-Y`: the comms of tasks.
     pub comms: bool,
-    /// `-yy`: also the addresses of sockets.
-    pub addresses: bool,
+    /// `--decode-pids=pidns`: the numbers of tasks in rtrace's PID namespace.
+    pub own_pids: bool,
     /// `-s`: the maximum number of bytes of a string, and of elements of an array without `-v`.
     pub string_limit: usize,
     /// The time zone of dates.
@@ -46,23 +50,33 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
         Value::Octal(value) => octal(out, *value),
         Value::Address(0) | Value::Unread(0) => out.extend_from_slice(b"NULL"),
         Value::Address(address) | Value::Unread(address) | Value::Code(address) => number::hex(out, *address),
-        Value::Flags { table, bits } => constants::flags(out, table, *bits),
-        Value::Symbol { table, value } => constants::constant(out, table, *value),
+        Value::Flags { table, bits } => {
+            let has_names = constants::have_names(table, *bits);
+            constants::in_style(out, options.constants, has_names, |out| hex(out, *bits), |out| constants::flags(out, table, *bits));
+        }
+        Value::Symbol { table, value } => {
+            let number = |out: &mut Vec<u8>| constants::number_of(out, table, *value);
+            let has_name = table.name(*value).is_some();
+            constants::in_style(out, options.constants, has_name, number, |out| constants::constant(out, table, *value));
+        }
         Value::Macro { name, parameters, .. } => write_macro(out, name, parameters, options),
         Value::DirFd { fd: AT_FDCWD, file } => {
-            out.extend_from_slice(b"AT_FDCWD");
+            let number = |out: &mut Vec<u8>| number::int(out, i64::from(AT_FDCWD));
+            constants::in_style(out, options.constants, true, number, |out| out.extend_from_slice(b"AT_FDCWD"));
             path::write(out, *file, options);
         }
         Value::Fd { fd, file } | Value::DirFd { fd, file } => {
             number::int(out, i64::from(*fd));
             path::write(out, *file, options);
         }
-        Value::Pid { pid, comm, .. } => {
+        Value::Pid { pid, comm, translated } => {
             number::int(out, i64::from(*pid));
             comm.iter().filter(|_| options.comms).for_each(|comm| quote::comm(out, comm));
+            // Writing to a Vec does not fail.
+            translated.iter().filter(|_| options.own_pids).for_each(|own| _ = write!(out, " /* {own} in strace's PID NS */"));
         }
         Value::Id { id, .. } => id_number(out, *id),
-        Value::Signal(signal) => write_signal(out, *signal),
+        Value::Signal(signal) => styled_signal(out, *signal, options.constants),
         Value::Dev { major, minor } => {
             out.extend_from_slice(b"makedev(");
             hex(out, u64::from(*major));
@@ -75,10 +89,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
         Value::Ip(IpAddr::V4(address)) => _ = write!(out, "inet_addr(\"{address}\")"),
         Value::Ip(IpAddr::V6(address)) => _ = write!(out, "\"{address}\""),
         Value::Port(port) => _ = write!(out, "htons({})", port.0),
-        Value::SignalCode { signal: of, code } => match signal::code_name(*of, *code) {
-            Some(name) => out.extend_from_slice(name.as_bytes()),
-            None => hex(out, *code as u32 as u64),
-        },
+        Value::SignalCode { signal, code } => signal_code(out, *signal, *code, options.constants),
         Value::WaitStatus(status) => wait_status(out, *status),
         Value::SocketAddress(address) => _ = write!(out, "{address}"),
         Value::Named(named) => out.extend_from_slice(named.to_string().as_bytes()),
@@ -87,7 +98,10 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
         Value::Bytes(field) => quote::quoted(out, &field.bytes, options.hex),
         Value::UnreadText | Value::Unknown => out.push(b'?'),
         Value::Uncopied { address, count, or_more } => uncopied(out, *address, *count, *or_more),
-        Value::FileMode(mode) => write_mode(out, *mode),
+        Value::FileMode(mode) => {
+            let number = |out: &mut Vec<u8>| octal(out, u64::from(*mode));
+            constants::in_style(out, options.constants, file_mode(*mode).0.is_some(), number, |out| write_mode(out, *mode));
+        }
         Value::Struct(StructValue { members, address: address @ 1.., more: false, .. }) if members.is_empty() => number::hex(out, *address),
         Value::Struct(of) if of.name == "nlmsghdr" => netlink::message(out, of, options),
         Value::Struct(of) if of.name == "nlattr" => netlink::attribute(out, of, options),
@@ -131,6 +145,22 @@ pub fn write_signal(out: &mut Vec<u8>, signal: i32) {
         32 => out.extend_from_slice(b"SIGRTMIN"),
         _ => signal::write_name(out, signal),
     }
+}
+
+/// Appends a signal in the style of constants.
+pub fn styled_signal(out: &mut Vec<u8>, signal: i32, style: Constants) {
+    let number = |out: &mut Vec<u8>| number::int(out, i64::from(signal));
+    constants::in_style(out, style, signal > 0, number, |out| write_signal(out, signal));
+}
+
+/// Appends the code of a signal.
+pub fn signal_code(out: &mut Vec<u8>, signal: i32, code: i32, style: Constants) {
+    let name = signal::code_name(signal, code);
+    let number = |out: &mut Vec<u8>| hex(out, u64::from(code as u32));
+    constants::in_style(out, style, name.is_some(), number, |out| match name {
+        Some(name) => out.extend_from_slice(name.as_bytes()),
+        None => hex(out, u64::from(code as u32)),
+    });
 }
 
 /// Writes a string: `"abc"...` if the text is longer. Bytes of which a part could not be read are their address.
@@ -244,18 +274,23 @@ pub fn list(out: &mut Vec<u8>, of: &ArrayValue, separator: &[u8], options: Optio
     for (at, item) in of.items[..shown].iter().enumerate() {
         out.extend_from_slice(if at > 0 { separator } else { b"" });
         match item {
-            Value::Signal(32) => out.extend_from_slice(b"RTMIN"),
             Value::Signal(signal) => {
-                let begin = out.len();
-                signal::write_name(out, *signal);
-                if out[begin..].starts_with(b"SIG") {
-                    out.drain(begin..begin + 3);
-                }
+                let number = |out: &mut Vec<u8>| number::int(out, i64::from(*signal));
+                constants::in_style(out, options.constants, true, number, |out| signal_in_set(out, *signal));
             }
             item => write(out, item, options),
         }
     }
     close(out, of.items.is_empty(), of.more || shown < of.items.len(), b']');
+}
+
+/// Appends the name of a signal without `SIG`.
+fn signal_in_set(out: &mut Vec<u8>, signal: i32) {
+    let begin = out.len();
+    write_signal(out, signal);
+    if out[begin..].starts_with(b"SIG") {
+        out.drain(begin..begin + 3);
+    }
 }
 
 /// Writes the end of a struct or array; `more` adds dots for omitted elements.

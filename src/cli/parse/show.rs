@@ -4,7 +4,7 @@ use super::{Stop, Surroundings, wrong};
 use crate::cli::args::{Cli, ColorArg, EngineArg, StringsArg, StyleArg, SummaryArg, TimeArg};
 use crate::cli::config::Config;
 use crate::request::{Color, Engine, Output, Rotation, Run, Sink, StringsBy};
-use crate::show::{Mode, Show, Style, SummaryBy, TimeFormat, strace};
+use crate::show::{Mode, Outcomes, Show, Style, SummaryBy, TimeFormat, strace};
 use crate::text::quantity;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -74,7 +74,8 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
         interval: summary.interval,
         paths: cli.what.path.clone(),
         duration: cli.what.duration,
-        failure: cli.what.failure,
+        outcomes: if cli.what.failure { Outcomes::FAILED } else { Outcomes::all() },
+        descriptors: None,
         max_events: cli.what.max_events,
         time: if lines.time {
             TimeFormat::Monotonic
@@ -157,7 +158,7 @@ pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Sto
         (Engine::Auto | Engine::Tracepoint, _) => Engine::Tracepoint,
     };
     let (quiet, verbose) = (cli.run.quiet > 0, cli.run.verbose);
-    Ok(Run { ring_bytes, strict: cli.output.strict, wait: !cli.target.no_wait, quiet, verbose, engine, strings_by })
+    Ok(Run { ring_bytes, strict: cli.output.strict, wait: !cli.target.no_wait, quiet, verbose, engine, strings_by, as_strace: false })
 }
 
 impl From<SummaryArg> for SummaryBy {

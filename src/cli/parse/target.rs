@@ -47,7 +47,7 @@ fn command(cli: Cli) -> Result<Option<Command>, Stop> {
         };
     }
     let env = target.env.into_iter().map(|text| variable(&text)).collect::<Result<_, _>>()?;
-    Ok(Some(Command { argv: cli.command, run_as: target.run_as, env, chdir: target.chdir }))
+    Ok(Some(Command { argv: cli.command, argv0: None, run_as: target.run_as, env, chdir: target.chdir }))
 }
 
 /// Parses `VAR=VALUE` or `VAR`.

@@ -2,6 +2,7 @@ use super::*;
 
 fn run(verbose: u8, quiet: bool) -> request::Run {
     request::Run {
+        as_strace: false,
         ring_bytes: None,
         strict: false,
         wait: true,

@@ -1,0 +1,114 @@
+//! Sets of system calls, by names, classes and regular expressions.
+
+use super::{Refused, values};
+use crate::beauty::lookup;
+use crate::beauty::tables::SYSCALLS;
+use crate::request::select::GROUPS;
+use crate::show::strace::CallSet;
+use regex::bytes::Regex;
+use std::ffi::OsString;
+
+/// The classes that have their names also without the percent sign, as strace had them first.
+const PLAIN: [&str; 8] = ["file", "process", "network", "signal", "ipc", "desc", "memory", "net"];
+
+/// A word of a set.
+enum Word<'a> {
+    /// The system call of this name.
+    Call(&'a str),
+    /// The class of this name, without the percent sign.
+    Class(&'a str),
+    /// The calls whose names this regular expression matches.
+    Expression(&'a str),
+    /// Nothing, because a name after `?` does not exist.
+    Nothing,
+}
+
+/// Returns the options of rtrace that trace a set of calls.
+pub fn selection(set: &str) -> Result<Vec<OsString>, Refused> {
+    let (is_negated, list) = values::set(set);
+    match (list, is_negated) {
+        ("all", false) | ("none", true) => return Ok(Vec::new()),
+        ("none", false) | ("all", true) => return Ok(nothing()),
+        _ => {}
+    }
+    let sign = if is_negated { "!" } else { "" };
+    let mut items = Vec::new();
+    for one in list.split(',') {
+        items.extend(match word(one)? {
+            // Names of the C library's functions stand for several calls in rtrace, but not in strace.
+            Word::Call(name) => Some(format!("{sign}/^{name}$/")),
+            Word::Class(name) => Some(format!("{sign}%{name}")),
+            Word::Expression(text) => Some(format!("{sign}/{text}/")),
+            Word::Nothing => None,
+        });
+    }
+    Ok(if items.is_empty() && !is_negated { nothing() } else { items.into_iter().flat_map(|item| ["-e".into(), item.into()]).collect() })
+}
+
+/// No system calls. Signals are shown nevertheless.
+fn nothing() -> Vec<OsString> {
+    ["--no-syscalls", "--signals"].map(OsString::from).to_vec()
+}
+
+/// Returns a set of calls for which something holds.
+pub fn set(set: &str) -> Result<CallSet, Refused> {
+    let (is_negated, list) = values::set(set);
+    let calls = match list {
+        "all" => CallSet::all(),
+        "none" => CallSet::none(),
+        _ => {
+            let mut rows = Vec::new();
+            for one in list.split(',') {
+                rows.extend(rows_of(&word(one)?)?);
+            }
+            CallSet::of(rows)
+        }
+    };
+    Ok(if is_negated { calls.negated() } else { calls })
+}
+
+fn rows_of(word: &Word) -> Result<Vec<u16>, Refused> {
+    let which = |test: &dyn Fn(&crate::beauty::row::Syscall) -> bool| {
+        SYSCALLS.iter().enumerate().filter(|(_, row)| test(row)).map(|(at, _)| at as u16).collect()
+    };
+    Ok(match word {
+        Word::Call(name) => lookup::index_by_name(name).into_iter().collect(),
+        Word::Class(name) => {
+            let class = GROUPS.iter().find(|(known, _)| known == name).map(|(_, class)| *class);
+            which(&|row| class.is_some_and(|class| row.groups.intersects(class)))
+        }
+        Word::Expression(text) => {
+            let expression = expression(text)?;
+            which(&|row| expression.is_match(row.name.as_bytes()))
+        }
+        Word::Nothing => Vec::new(),
+    })
+}
+
+fn expression(text: &str) -> Result<Regex, Refused> {
+    Regex::new(text).map_err(|_| Refused::Wrong(format!("invalid system call '/{text}'")))
+}
+
+/// Parses a word of a set.
+fn word(word: &str) -> Result<Word<'_>, Refused> {
+    let (is_optional, name) = word.strip_prefix('?').map_or((false, word), |name| (true, name));
+    if let Some(text) = name.strip_prefix('/') {
+        let text = text.strip_suffix('/').unwrap_or(text);
+        return expression(text).map(|_| Word::Expression(text));
+    }
+    let (name, personality) = name.split_once('@').map_or((name, None), |(name, personality)| (name, Some(personality)));
+    match personality {
+        None | Some("64") => {}
+        Some("32" | "x32") => return Err(Refused::Wrong(format!("'{word}': rtrace selects a system call for all personalities"))),
+        Some(_) => return Err(Refused::Wrong(format!("invalid system call '{word}'"))),
+    }
+    let class = name.strip_prefix('%').unwrap_or(name);
+    if GROUPS.iter().any(|(known, _)| *known == class) && (name.starts_with('%') || PLAIN.contains(&name)) {
+        return Ok(Word::Class(class));
+    }
+    match lookup::index_by_name(name) {
+        Some(_) => Ok(Word::Call(name)),
+        None if is_optional => Ok(Word::Nothing),
+        None => Err(Refused::Wrong(format!("invalid system call '{word}'", word = word.strip_prefix('?').unwrap_or(word)))),
+    }
+}
