@@ -13,6 +13,7 @@ use crate::request::{Graphs, Trace};
 use crate::say;
 use crate::session::Session;
 use crate::show::{Mode, Style};
+use crate::sink::call_table::CallTable;
 use crate::sink::graph::Graph;
 use crate::sink::output::{Output, SharedOutput, is_quiet_end};
 use crate::sink::stack_summary::StackSummary;
@@ -101,7 +102,10 @@ pub fn start(
             if matches!(show.mode, Mode::Lines | Mode::Both) || show.style == Style::Json {
                 sinks.push(Box::new(Text::new(&show, color, shared.clone())));
             }
-            if matches!(show.mode, Mode::Summary | Mode::Both) {
+            let has_summary = matches!(show.mode, Mode::Summary | Mode::Both);
+            if has_summary && show.style == Style::Strace {
+                sinks.push(Box::new(CallTable::new(show.strace.summary.clone(), show.mode == Mode::Both, shared.clone())));
+            } else if has_summary {
                 sinks.push(Box::new(Summary::new(&show, shared.clone())));
             }
             if let Some(paths) = StackSummary::new(&graphs, show.style, shared.clone()) {

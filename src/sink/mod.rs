@@ -1,6 +1,7 @@
 //! Sinks: text lines, summaries and graphs of events. Each sink has its own file and knows no other sink. A sink
 //! renders events and does not decide which events are shown.
 
+pub mod call_table;
 pub mod graph;
 pub mod output;
 mod path;
