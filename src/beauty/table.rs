@@ -72,13 +72,14 @@ impl ConstantTable {
         self.name(0)
     }
 
-    /// Searches the entries of an enum, which ascend. Many enums begin at 0 and have no holes, so the entry at index
-    /// `value` is tried first.
+    /// Searches the entries of an enum, which ascend. Many enums have no holes, so the entry that such an enum has at
+    /// the distance of the value from the first one is tried first.
     fn search(&self, value: u64) -> Option<&'static TableConstant> {
         let entries: &'static [TableConstant] = self.entries;
-        if let Some(entry) = usize::try_from(value).ok().and_then(|place| entries.get(place)).filter(|entry| entry.value == value) {
-            let first = value == 0 || entries[value as usize - 1].value != value;
-            if first {
+        let place = usize::try_from(value.wrapping_sub(entries.first()?.value)).ok();
+        if let Some((place, entry)) = place.and_then(|place| Some((place, entries.get(place)?))).filter(|(_, entry)| entry.value == value) {
+            let is_first = place == 0 || entries[place - 1].value != value;
+            if is_first {
                 return Some(entry);
             }
         }
