@@ -4,8 +4,9 @@
 //! cargo bench --bench costs                   # everything
 //! cargo bench --bench costs -- lines          # only the lines
 //! cargo bench --bench costs -- lines 1000     # writes each line 1000 times and measures nothing
+//! cargo bench --bench costs -- lines 1000000 'writev of two'   # writes one of the lines, in both styles
 //! ```
-//! The last form is for counting instructions, which a busy machine does not disturb. callgrind writes a file for each
+//! The last two forms are for profilers. The first of them is also for counting instructions, which a busy machine does not disturb. callgrind writes a file for each
 //! line and style, in the order in which they are printed; `totals:` in it is the number of instructions of all 1000.
 //!
 //! ```text
@@ -40,18 +41,18 @@ fn main() {
     match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => {
             records();
-            lines(cost);
+            lines(None, cost);
             summary();
         }
-        ["lines"] => lines(cost),
-        ["lines", count] => {
+        ["lines"] => lines(None, cost),
+        ["lines", count, only @ ..] if only.len() < 2 => {
             let count = count.parse().expect("the second word is how often each line is written");
-            lines(|work| {
+            lines(only.first().copied(), |work| {
                 repeat(count, work);
                 format!("{count} times")
             });
         }
-        _ => panic!("the words are `lines`, and a number after it"),
+        _ => panic!("the words are `lines`, a number and the name of a line"),
     }
 }
 
@@ -99,8 +100,8 @@ fn records() {
     }
 }
 
-/// Measures decoding and printing one line. `measure` measures the work for one line.
-fn lines(measure: impl Fn(&mut dyn FnMut()) -> String) {
+/// Measures decoding and printing each line, or only that of this name. `measure` measures the work for one line.
+fn lines(only: Option<&str>, measure: impl Fn(&mut dyn FnMut()) -> String) {
     let stat = words(&[0x801, 7, 1, 0o100_644, 100, 0, 4096, 512, 8, 1, 2, 3, 4, 5, 6, 0, 0, 0]);
     let inet = [&2u16.to_le_bytes()[..], &[0, 80, 127, 0, 0, 1], &[0; 8]].concat();
     let of_file = |name: &str| call(name, &[CWD, 0x5000, 0x1000, 0], 0);
@@ -126,6 +127,7 @@ fn lines(measure: impl Fn(&mut dyn FnMut()) -> String) {
     ]
     .into_iter()
     .chain(structs())
+    .filter(|(name, _)| only.is_none_or(|only| only == *name))
     {
         let [perf, json] = [&[][..], &["--json"]].map(|options| measure_line(&made.0, options, &measure));
         println!("a line of {name}: {perf}, as JSON {json}");

@@ -96,6 +96,7 @@ pub mod records {
 /// From a plan to events, for tests that trace in their own process.
 pub mod tracing {
     pub use crate::arm::arm;
+    pub use crate::arm::choose as choose_engine;
     pub use crate::arm::live::Drain;
     pub use crate::bpf::user::Objects;
     pub use crate::engine::Engine;
@@ -104,6 +105,7 @@ pub mod tracing {
     pub use crate::plan::{Plan, build as build_plan, probes as planned_probes};
     pub use crate::probe::run_events::{RunEvents, Wanted};
     pub use crate::request::Engine as EngineChoice;
+    pub use crate::run::session::session as describe_session;
     pub use crate::source::instance::stale::remove_stale;
     pub use crate::source::instance::{Instance, Size, TaskFilter};
     pub use crate::source::proc_reader::{LiveProcReader, TaskReader};

@@ -8,7 +8,7 @@ use crate::sys::clock;
 
 /// Returns the session of a trace with this plan and these armed events. `has_local_times` says whether the output has
 /// times in the machine's time zone, whose rules are in files.
-pub(super) fn session(plan: &Plan, armed: &Armed, has_local_times: bool) -> Session {
+pub fn session(plan: &Plan, armed: &Armed, has_local_times: bool) -> Session {
     let cgroups_from_root = procfs::is_in_initial_cgroup_namespace();
     let (started, realtime_offset) = (clock::now(), clock::realtime_offset());
     let start = (started.0 as i64).saturating_add(realtime_offset) / 1_000_000_000;
