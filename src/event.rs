@@ -18,7 +18,7 @@ pub mod verdict;
 
 pub use aggregate::{Aggregate, Sum, Times};
 pub use call::{Call, CallFile, CallId, EntryState, ExitState, FdPlace, ID_RETURNED, Piece, PieceState, PieceTime};
-pub use file::{File, Port, Socket, SocketAddresses, UnixName};
+pub use file::{DeviceKind, File, Port, Socket, SocketAddresses, UnixName};
 pub use notice::{Notice, NoticeCode};
 pub use pid_translation::PidTranslation;
 pub use signal::{Disposition, SigInfo, Signal};

@@ -15,7 +15,7 @@ const VSOCK_ANY: u32 = u32::MAX;
 /// Returns the name of a file, unescaped.
 pub fn name(file: &File) -> Cow<'_, [u8]> {
     let text = match file {
-        File::Path(path) => return Cow::Borrowed(path),
+        File::Path(path) | File::Device { path, .. } => return Cow::Borrowed(path),
         File::Socket(socket) => return Cow::Borrowed(socket.name.get_or_init(|| socket_name(socket).into())),
         File::OldPath { path, deleted, cut } => {
             [if *cut { b"...".as_slice() } else { b"" }, path, if *deleted { b" (deleted)" } else { b"" }].concat()

@@ -22,6 +22,9 @@
 /* include/uapi/linux/magic.h */
 enum { SOCKFS_MAGIC = 0x534f434b, ANON_INODE_FS_MAGIC = 0x09041934, PID_FS_MAGIC = 0x50494446, NSFS_MAGIC = 0x6e736673 };
 
+/* include/uapi/linux/stat.h */
+#define S_IFMT 0170000
+
 /* A file is named again after this many others, because user space forgets it after some time. */
 #define FRESH_MAX (1 << 16)
 /* How often the programs try to name a file whose name changes meanwhile. */
@@ -207,8 +210,8 @@ __noinline int write_file_info(struct scratch *scratch, u64 id, u32 fd, u32 tag)
 	info->pid = walk->pid;
 	info->kind = walk->kind;
 	info->unlinked = walk->kind != FILE_PATHLESS && is_unhashed(dentry) && number_of(walk, MEMBER(dentry, dentry, d_parent)) != dentry;
-	info->unused = 0;
-	info->unused_too = 0;
+	info->type = MEMBER(inode, inode, i_mode) & S_IFMT;
+	info->device = MEMBER(inode, inode, i_rdev);
 	u64 length = sizeof(*info) + walk->used;
 	describe(piece, fd, id, length, tag, PIECE_WHOLE);
 	scratch->call.payload = at + sizeof(*piece) + ((length + 7) & ~7ULL);

@@ -5,7 +5,7 @@
 
 use super::record::{FileInfo, FileName, RecordedFile};
 use super::sockets;
-use crate::event::File;
+use crate::event::{DeviceKind, File};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -44,12 +44,25 @@ impl Files {
 
 fn file(info: &FileInfo<'_>) -> File {
     match info.is {
-        FileName::Rooted(names) if !info.unlinked => File::Path(path(names).into()),
+        FileName::Rooted(names) if !info.unlinked => match device(info) {
+            Some(kind) => File::Device { path: path(names).into(), kind, major: info.device >> 20, minor: info.device & 0xf_ffff },
+            None => File::Path(path(names).into()),
+        },
         FileName::Rooted(names) => File::OldPath { path: path(names).into(), deleted: true, cut: false },
         FileName::Cut(names) => File::OldPath { path: path(names).into(), deleted: info.unlinked, cut: true },
         FileName::Pathless(_, pid @ 1..) => File::Process { pid },
         FileName::Pathless(names, _) => pathless(first(names), info),
         FileName::Socket(socket) => File::Socket(Arc::new(sockets::socket(&socket, info.inode))),
+    }
+}
+
+/// Returns which kind of device a file is.
+fn device(info: &FileInfo<'_>) -> Option<DeviceKind> {
+    // include/uapi/linux/stat.h
+    match info.file_type {
+        0o020_000 => Some(DeviceKind::Character),
+        0o060_000 => Some(DeviceKind::Block),
+        _ => None,
     }
 }
 
@@ -95,7 +108,7 @@ mod tests {
     const TMPFS: u32 = 0x0102_1994;
 
     fn info(magic: u32, is: FileName<'_>, unlinked: bool) -> FileInfo<'_> {
-        FileInfo { inode: 42, magic, unlinked, is }
+        FileInfo { inode: 42, magic, unlinked, file_type: 0o100_000, device: 0, is }
     }
 
     #[test]

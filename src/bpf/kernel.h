@@ -91,6 +91,8 @@ struct super_block {
 } KERNEL_STRUCT;
 
 struct inode {
+	u16 i_mode;
+	u32 i_rdev;
 	unsigned long i_ino;
 	u32 i_generation;
 	void *i_private;

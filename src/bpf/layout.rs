@@ -35,7 +35,7 @@ fn c_structs_have_the_layout_that_rust_reads_and_writes() {
     assert_eq!(members("listed"), (record::LISTED_BYTES, named(&[("time", 0), ("pid", 8), ("tid", 12)])));
     let stack = [("start", 0), ("tid", 8), ("width", 12), ("mask", 16), ("registers", 24), ("bytes", 288)];
     assert_eq!(members("listed_stack"), (record::LISTED_STACK_BYTES, named(&stack)));
-    let note = [("inode", 0), ("magic", 8), ("pid", 12), ("kind", 16), ("unlinked", 17), ("unused", 18), ("unused_too", 20)];
+    let note = [("inode", 0), ("magic", 8), ("pid", 12), ("kind", 16), ("unlinked", 17), ("type", 18), ("device", 20)];
     assert_eq!(members("file_info"), (record::FILE_INFO_BYTES, named(&note)));
     let ends = [("local", 8), ("remote", 24), ("local_port", 40), ("remote_port", 44), ("peer", 48)];
     let note = [&[("family", 0), ("type", 2), ("protocol", 4)][..], &ends].concat();

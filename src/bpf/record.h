@@ -171,8 +171,10 @@ struct file_info {
 	s32 pid;
 	u8 kind;
 	u8 unlinked;
-	u16 unused;
-	u32 unused_too;
+	/* The type of the file (S_IFMT). */
+	u16 type;
+	/* Of a device, its number as the kernel has it (include/linux/kdev_t.h), otherwise 0. */
+	u32 device;
 };
 
 /* The addresses of a socket. */

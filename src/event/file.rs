@@ -18,6 +18,17 @@ pub enum File {
         /// The beginning of the path was cut off because it did not fit.
         cut: bool,
     },
+    /// A device that has a path. Only the BPF programs recognize devices; otherwise they are files with a path.
+    Device {
+        /// The path of the special file.
+        path: Arc<[u8]>,
+        /// Whether it is a character or a block device.
+        kind: DeviceKind,
+        /// The major number (makedev(3)).
+        major: u32,
+        /// The minor number.
+        minor: u32,
+    },
     /// A socket (socket(7)).
     Socket(Arc<Socket>),
     /// A pipe without a path (pipe(2)).
@@ -41,6 +52,15 @@ pub enum File {
         /// The number of the process, as [`super::TaskId`] has it.
         pid: i32,
     },
+}
+
+/// The kinds of devices (mknod(2)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// S_IFCHR
+    Character,
+    /// S_IFBLK
+    Block,
 }
 
 /// A socket. Only the BPF programs record more of it than its inode.

@@ -8,7 +8,7 @@ use crate::beauty::signal;
 use crate::beauty::table::FlagPart;
 use crate::beauty::tables::constants::{ETHERNET_PROTOCOL, NETLINK_FAMILY, PTRACE_EVENT, SOCKET_FAMILY};
 use crate::beauty::value::{ArrayValue, BytesForm, Failure, FieldBytes, StateChange, StructValue, Text, Value, WaitStatus, file_mode};
-use crate::event::{File, Socket, SocketAddresses, UnixName};
+use crate::event::{DeviceKind, File, Socket, SocketAddresses, UnixName};
 use crate::kernel::print_fmt::NamedNumber;
 use smallvec::SmallVec;
 use std::net::SocketAddr;
@@ -288,6 +288,14 @@ fn descriptor(o: &mut Elements, fd: i32, file: Option<&File>) {
 pub fn write_file(out: &mut Vec<u8>, file: &File) {
     object(out, |o| match file {
         File::Path(path) => o.bytes("path", path),
+        File::Device { path, kind, major, minor } => {
+            o.bytes("path", path);
+            o.object("device", |o| {
+                o.word("kind", if *kind == DeviceKind::Block { "block" } else { "character" });
+                o.uint("major", u64::from(*major));
+                o.uint("minor", u64::from(*minor));
+            });
+        }
         File::OldPath { path, deleted, cut } => {
             o.bytes("path", path);
             o.mark("deleted", *deleted);

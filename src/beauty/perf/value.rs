@@ -139,7 +139,7 @@ fn write_task(out: &mut Vec<u8>, translated: Option<i32>, comm: Option<&[u8]>) {
 
 fn write_file(out: &mut Vec<u8>, file: Option<&File>) {
     match file {
-        Some(File::Path(path)) => escape::bracketed(out, path),
+        Some(File::Path(path) | File::Device { path, .. }) => escape::bracketed(out, path),
         Some(file) => escape::bracketed(out, &file::name(file)),
         None => {}
     }

@@ -3,8 +3,9 @@
 use super::quote;
 use super::value::Options;
 use crate::beauty::file;
-use crate::event::File;
+use crate::event::{DeviceKind, File};
 use crate::show::strace::Files;
+use std::io::Write;
 
 /// Appends the file behind a descriptor, if it is known and asked for.
 pub fn write(out: &mut Vec<u8>, file: Option<&File>, options: Options) {
@@ -13,6 +14,12 @@ pub fn write(out: &mut Vec<u8>, file: Option<&File>, options: Options) {
     match file {
         File::Socket(socket) if !options.files.contains(Files::SOCKET) => {
             out.extend_from_slice(format!("socket:[{}]", socket.inode).as_bytes());
+        }
+        File::Device { path, kind, major, minor } if options.files.contains(Files::DEVICE) => {
+            quote::escaped(out, path, b"<>");
+            let kind = if *kind == DeviceKind::Block { "block" } else { "char" };
+            // Writing to a Vec does not fail.
+            _ = write!(out, "<{kind} {major}:{minor}>");
         }
         File::OldPath { path, deleted: true, cut } => {
             out.extend_from_slice(if *cut { b"..." } else { b"" });
@@ -38,6 +45,7 @@ fn is_shown(file: &File, wanted: Files) -> bool {
     let of_kind = match file {
         File::Socket(_) => Files::SOCKET,
         File::Process { .. } => Files::PIDFD,
+        File::Device { .. } => Files::DEVICE,
         _ => Files::empty(),
     };
     wanted.intersects(Files::PATH | of_kind)

@@ -31,6 +31,10 @@ pub struct FileInfo<'a> {
     /// Whether the file was removed from its directory, or never had a name there (O_TMPFILE). It is false for sockets,
     /// pipes and other files that have no directory.
     pub unlinked: bool,
+    /// The type of the file (S_IFMT).
+    pub file_type: u16,
+    /// The number of a device as the kernel has it (include/linux/kdev_t.h), otherwise 0.
+    pub device: u32,
     /// What the file is, with its name.
     pub is: FileName<'a>,
 }
@@ -84,7 +88,8 @@ impl<'a> FileInfo<'a> {
             _ => return None,
         };
         let inode = u64::from_le_bytes(head[..8].try_into().unwrap_or_default());
-        Some(FileInfo { inode, magic: half(8), unlinked: head[17] != 0, is })
+        let file_type = u16::from_le_bytes([head[18], head[19]]);
+        Some(FileInfo { inode, magic: half(8), unlinked: head[17] != 0, file_type, device: half(20), is })
     }
 }
 

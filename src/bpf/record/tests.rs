@@ -103,7 +103,7 @@ fn only_the_first_record_of_a_file_has_its_name() {
     );
     let mut call = call();
     let files = add_pieces(CallRecord::parse(&raw).unwrap().pieces, &mut call);
-    let named = FileInfo { inode: 42, magic: 0xef53, unlinked: false, is: FileName::Rooted(b"a\0tmp\0") };
+    let named = FileInfo { inode: 42, magic: 0xef53, unlinked: false, file_type: 0, device: 0, is: FileName::Rooted(b"a\0tmp\0") };
     let unnamed = |place, id| RecordedFile { place, id, info: None };
     let inside = unnamed(FdPlace::Inside { arg: 2, fd: 9 }, 80);
     let all = [RecordedFile { place: FdPlace::Arg(0), id: 77, info: Some(named) }, unnamed(FdPlace::Return, 78), inside];

@@ -4,7 +4,7 @@ use crate::beauty::row::Syscall;
 use crate::beauty::samples;
 use crate::event::frame::{Frame, StackEnd};
 use crate::event::{
-    Abi, Call, CallFile, CallId, Disposition, EntryState, Event, EventKind, ExitState, FdPlace, File, ID_RETURNED, PidTranslation,
+    DeviceKind,    Abi, Call, CallFile, CallId, Disposition, EntryState, Event, EventKind, ExitState, FdPlace, File, ID_RETURNED, PidTranslation,
     PieceState, PieceTime, Port, SigInfo, Signal, Socket, SocketAddresses, Stack, TaskId, Time, UnixName,
 };
 use smallvec::smallvec;
@@ -136,6 +136,7 @@ pub fn file(random: &mut Random) -> File {
     random.one(&[
         File::Path([&b"/"[..], &name[..]].concat().into()),
         File::Path(name.clone()),
+        File::Device { path: name.clone(), kind: DeviceKind::Block, major: 8, minor: 1 },
         File::OldPath { path: name.clone(), deleted, cut },
         File::Pipe { inode: 1 << 60 },
         File::Memory(name.clone()),
