@@ -63,6 +63,8 @@ const ADDED: [&str; 2] = ["tail", "cmsg_data"];
 
 /// The words that say how a number without a name is written: in decimal or hexadecimal digits, without a comment.
 const UNNAMED: [&str; 2] = ["decimal", "hex"];
+/// The word of tables whose bit fields are numbers of their own where constants are numbers.
+const APART: &str = "apart";
 
 /// A row.
 #[derive(Clone, Debug)]
@@ -228,7 +230,7 @@ pub fn check(rows: &[FormRow], calls: &[Call], structs: &[StructRow], tables: &[
         let is_field = |name: &str| {
             name == OTHERS
                 || row.kind == Kind::Struct && ADDED.contains(&name)
-                || row.kind == Kind::Table && (UNNAMED.contains(&name) || name.ends_with(UNKNOWN))
+                || row.kind == Kind::Table && (UNNAMED.contains(&name) || name == APART || name.ends_with(UNKNOWN))
         };
         let missing =
             row.parts.iter().filter(|part| !known.contains(&part.name.as_str()) && !is_field(&part.name) && !part.name.is_empty());
@@ -273,7 +275,7 @@ pub fn emit(rows: &[FormRow]) -> Result<String, fmt::Error> {
     )?;
     for row in of(Kind::Table) {
         let names: Vec<&str> =
-            row.parts.iter().map(|part| part.name.as_str()).filter(|name| !UNNAMED.contains(name) && !name.ends_with(UNKNOWN)).collect();
+            row.parts.iter().map(|part| part.name.as_str()).filter(|name| !UNNAMED.contains(name) && *name != APART && !name.ends_with(UNKNOWN)).collect();
         writeln!(out, "({:?}, &{names:?}),", row.name)?;
     }
     writeln!(out, "];")?;
@@ -283,12 +285,13 @@ pub fn emit(rows: &[FormRow]) -> Result<String, fmt::Error> {
         let names: Vec<(&str, &str)> =
             row.parts.iter().map(|part| (part.name.as_str(), part.label.as_str())).filter(|(_, label)| !label.is_empty()).collect();
         let unnamed = row.parts.iter().find(|part| UNNAMED.contains(&part.name.as_str())).map_or("", |part| part.name.as_str());
+        let apart = row.parts.iter().any(|part| part.name == APART);
         let unknown = row.parts.iter().find(|part| part.name.ends_with(UNKNOWN)).map_or("", |part| part.name.as_str());
         let without: Vec<&str> = row.parts.iter().filter(|part| part.is_verbose).map(|part| part.name.as_str()).collect();
-        if !names.is_empty() || !unnamed.is_empty() || !without.is_empty() || !unknown.is_empty() {
+        if apart || !names.is_empty() || !unnamed.is_empty() || !without.is_empty() || !unknown.is_empty() {
             writeln!(
                 out,
-                "TableForm {{ name: {:?}, names: &{names:?}, unnamed: {unnamed:?}, without: &{without:?}, unknown: {unknown:?} }},",
+                "TableForm {{ name: {:?}, names: &{names:?}, unnamed: {unnamed:?}, without: &{without:?}, unknown: {unknown:?}, apart: {apart} }},",
                 row.name
             )?;
         }

@@ -34,6 +34,8 @@ pub struct TableForm {
     pub without: &'static [&'static str],
     /// What the comment behind a number without a name says, if it is not the prefix of the names (`W???`).
     pub unknown: &'static str,
+    /// Whether the values of bit fields are numbers of their own where constants are numbers (`-X`).
+    pub apart: bool,
 }
 
 /// A member or an argument.

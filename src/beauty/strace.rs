@@ -33,6 +33,7 @@ use super::lookup;
 use crate::event::{Call, Event, EventKind, ExitState, Loss, Signal, TaskEnd, Verdict};
 use crate::session::{Session, Zone};
 use crate::show::Show;
+use crate::show::strace::Constants;
 use crate::text::number;
 use std::io::Write;
 
@@ -139,7 +140,7 @@ impl Strace {
             Returned::Value(value @ Value::Flags { bits, .. }) => {
                 number::hex(out, *bits);
                 out.extend_from_slice(b" (flags ");
-                value::write(out, value, self.options());
+                value::write(out, value, value::Options { constants: Constants::Abbreviated, ..self.options() });
                 out.push(b')');
             }
             Returned::Value(value @ Value::Signal(signal @ 1..)) => self.number_and_name(out, *signal as u64, value),
@@ -196,7 +197,7 @@ impl Strace {
             };
             member("si_status", if of.code == Some(libc::CLD_EXITED) { status.to_string() } else { name(status) });
             let ticks = |ticks: i64| match ticks {
-                0 => "0".to_owned(),
+                _ if ticks == 0 || style == Constants::Raw => ticks.to_string(),
                 _ => format!("{ticks} /* {}.{:02} s */", ticks / 100, ticks % 100),
             };
             info.utime.into_iter().for_each(|time| member("si_utime", ticks(time)));

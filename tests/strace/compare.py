@@ -20,6 +20,8 @@ from pathlib import Path
 
 RESUMED = re.compile(r"<\.\.\. (\S+) resumed>(.*)", re.S)
 UNFINISHED = re.compile(r"(.*?) ?<unfinished \.\.\.>$", re.S)
+# A frame of a stack: the file, and the position in it. The name of the function and the offset in it are left out.
+FRAME = re.compile(r" > ([^(]*)(?:\([^)]*\+0x[0-9a-f]+\))?( \[0x[0-9a-f]+\])")
 # What only a tracer that stops the program sees, or prints about itself.
 ARTEFACT = re.compile(r"strace: |--- stopped by |--- SIGSTOP \{si_signo=SIGSTOP, si_code=SI_USER, si_pid=\d+, si_uid=\d+\} ---$")
 
@@ -54,11 +56,18 @@ class Exceptions:
 def tasks(text):
     """Returns the lines of each task, in order, and whether each was joined. A call in two halves stands where it ended."""
     lines, open_calls = defaultdict(list), {}
+    task = ""
     for line in text.splitlines():
-        match = re.match(r"(\d+) +(.*)", line)
-        if not match or ARTEFACT.match(match[2]):
+        if frame := FRAME.match(line):
+            # The frames of a stack belong to the line above. Symbols of one address have several names.
+            if lines[task]:
+                above, is_joined = lines[task][-1]
+                lines[task][-1] = (f"{above} > {frame[1]}{frame[2]}", is_joined)
             continue
-        task, rest = match.groups()
+        match = re.match(r"(?:(\d+) +)?(.*)", line)
+        if ARTEFACT.match(match[2]):
+            continue
+        task, rest = match[1] or "", match[2]
         if begun := UNFINISHED.match(rest):
             open_calls[task] = begun[1]
         elif (resumed := RESUMED.match(rest)) and task in open_calls:
@@ -82,7 +91,9 @@ def name_of(line):
 def compare(strace, rtrace, differences, examples, exceptions):
     equal = excepted = total = 0
     for task, wanted in strace.items():
-        found = rtrace.get(task, [])
+        # Without -f, strace does not say which task it traces: it is the one that executes the program.
+        same = (lines for lines in rtrace.values() if wanted and wanted[0] in lines)
+        found = rtrace.get(task, []) if task else next(same, [])
         # Before it executes the program, the task runs strace's own code.
         if wanted and wanted[0][0].startswith("execve("):
             found = found[next((at for at, (line, _) in enumerate(found) if line == wanted[0][0]), 0) :]
@@ -96,7 +107,8 @@ def compare(strace, rtrace, differences, examples, exceptions):
         for at, (line, is_joined) in enumerate(wanted):
             total += 1
             twin, is_twin_joined = found[twins[at]] if at in twins else (None, False)
-            if twin is not None and (is_joined or is_twin_joined):
+            # Without -f, strace has no number before the line, and so another column.
+            if twin is not None and (is_joined or is_twin_joined or not task):
                 line, twin = without_column(line), without_column(twin)
             if twin == line:
                 equal += 1

@@ -34,8 +34,26 @@ pub fn in_style(
     }
 }
 
+/// Appends flags in the style of constants.
+pub fn styled_flags(out: &mut Vec<u8>, style: Constants, table: &'static ConstantTable, bits: u64) {
+    let part = |out: &mut Vec<u8>, bits: u64| {
+        in_style(out, style, have_names(table, bits), |out| hex(out, bits), |out| flags(out, table, bits));
+    };
+    let is_apart = style != Constants::Abbreviated && forms::of_table(table.name).is_some_and(|form| form.apart);
+    let fields = table.fields.iter().fold(0, |all, field| all | field.mask);
+    let both = [bits & fields, bits & !fields];
+    if !is_apart || both.contains(&0) {
+        return part(out, bits);
+    }
+    let is_first = forms::place_of_field(table.name) == 0;
+    for (at, bits) in if is_first { both } else { [both[1], both[0]] }.into_iter().enumerate() {
+        out.extend_from_slice(if at > 0 { b"|" } else { b"" });
+        part(out, bits);
+    }
+}
+
 /// Returns whether flags have at least one name.
-pub fn have_names(table: &'static ConstantTable, bits: u64) -> bool {
+fn have_names(table: &'static ConstantTable, bits: u64) -> bool {
     table.flags(bits).any(|part| matches!(part, FlagPart::Constant { .. }))
 }
 
@@ -106,19 +124,20 @@ fn split(parts: &mut SmallVec<[FlagPart; 8]>, table: &'static ConstantTable, wit
 }
 
 /// Appends the values of bit fields, a bar, and the flags, of which there may be none: `B38400|CS8|CREAD`, `B0|CS5|`.
-pub fn bar(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
+pub fn bar(out: &mut Vec<u8>, style: Constants, table: &'static ConstantTable, bits: u64) {
     let is_field = |part: &FlagPart| matches!(part, FlagPart::Constant { table: of, .. } if of.name != table.name);
-    let mut fields: SmallVec<[&'static str; 8]> = SmallVec::new();
     let mut rest = bits;
     for field in table.fields {
-        fields.extend(field.table.name(bits & field.mask));
         rest &= !field.mask;
+        let value = bits & field.mask;
+        if let Some(name) = field.table.name(value) {
+            in_style(out, style, true, |out| hex(out, value), |out| out.extend_from_slice(name.as_bytes()));
+            out.push(b'|');
+        }
     }
-    for field in &fields {
-        out.extend_from_slice(field.as_bytes());
-        out.push(b'|');
-    }
-    if rest != 0 {
+    if rest != 0 && style != Constants::Abbreviated {
+        in_style(out, style, have_names(table, rest), |out| hex(out, rest), |out| flags(out, table, rest));
+    } else if rest != 0 {
         let mut text = Vec::new();
         flags(&mut text, table, bits);
         let fields = table.flags(bits).filter(is_field).count();
@@ -220,7 +239,7 @@ mod tests {
 
     #[test]
     fn fields_and_flags_have_a_bar_between_them() {
-        assert_eq!(text(|out| bar(out, &TERMIOS_CONTROL, 0)), "B0|CS5|");
-        assert_eq!(text(|out| bar(out, &TERMIOS_CONTROL, 0xbf)), "B38400|CS8|CREAD");
+        assert_eq!(text(|out| bar(out, Constants::Abbreviated, &TERMIOS_CONTROL, 0)), "B0|CS5|");
+        assert_eq!(text(|out| bar(out, Constants::Abbreviated, &TERMIOS_CONTROL, 0xbf)), "B38400|CS8|CREAD");
     }
 }

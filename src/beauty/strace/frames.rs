@@ -2,6 +2,7 @@
 
 use super::quote;
 use crate::event::Stack;
+use crate::event::frame::StackEnd;
 use crate::stack::name::{NamedFrame, Names};
 use std::io::Write;
 
@@ -12,6 +13,9 @@ pub fn write(out: &mut Vec<u8>, pid: i32, stack: &Stack, names: &dyn Names) {
             line(out, &frame);
         }
     });
+    if stack.end == Some(StackEnd::Limit) {
+        out.extend_from_slice(b" > too many stack frames\n");
+    }
 }
 
 /// Appends a line: the file with the function and the offset in it, the position in the file, and the source line if it

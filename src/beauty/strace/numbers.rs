@@ -1,9 +1,10 @@
 //! Prints numbers in forms of their own: hexadecimal, in network byte order, as a macro, with a date.
 
-use super::constants::{hex, private};
+use super::constants::{hex, in_style, private};
 use super::value::{Options, write};
 use crate::beauty::row::Form;
 use crate::beauty::value::Value;
+use crate::show::strace::Constants;
 use crate::text::number;
 use std::io::Write;
 use std::net::IpAddr;
@@ -59,10 +60,16 @@ pub fn number_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options)
         (Form::Ioctl, Value::Hex(command)) => ioctl(out, *command as u32),
         (Form::Ioctl, Value::Symbol { table, value }) if table.name(*value).is_none() => ioctl(out, *value as u32),
         (Form::Kib, Value::Uint(value)) if *value > 1024 && value % 1024 == 0 => {
-            number::uint(out, value / 1024);
-            out.extend_from_slice(b"*1024");
+            let number = |out: &mut Vec<u8>| number::uint(out, *value);
+            in_style(out, options.constants, true, number, |out| _ = write!(out, "{}*1024", value / 1024));
         }
-        (Form::Private, Value::Flags { table, bits }) => private(out, table, *bits),
+        (Form::Kib, Value::Symbol { value: raw, .. }) if options.constants != Constants::Abbreviated => {
+            let name = |out: &mut Vec<u8>| write(out, value, Options { constants: Constants::Abbreviated, ..options });
+            in_style(out, options.constants, true, |out| number::uint(out, *raw), name);
+        }
+        (Form::Private, Value::Flags { table, bits }) => {
+            in_style(out, options.constants, true, |out| hex(out, *bits), |out| private(out, table, *bits));
+        }
         (Form::Pton, Value::Ip(address @ IpAddr::V6(_))) => _ = write!(out, "inet_pton(AF_INET6, \"{address}\", &sin6_addr)"),
         _ => write(out, value, options),
     }

@@ -191,7 +191,7 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
             None => write(out, value, options),
         },
         (Form::As(variant), Value::Struct(of)) => structure(out, of, &format!("{}.{variant}", of.name), options),
-        (Form::Bar, Value::Flags { table, bits }) => bar(out, table, *bits),
+        (Form::Bar, Value::Flags { table, bits }) => bar(out, options.constants, table, *bits),
         (Form::Bit(flag), value) => out.push(if has_flag(value, flag) { b'1' } else { b'0' }),
         (Form::Blanks, Value::Array(of)) => list(out, of, b" ", options),
         (Form::Date, Value::Array(of)) => elements(out, of, form, options),

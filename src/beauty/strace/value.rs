@@ -50,10 +50,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
         Value::Octal(value) => octal(out, *value),
         Value::Address(0) | Value::Unread(0) => out.extend_from_slice(b"NULL"),
         Value::Address(address) | Value::Unread(address) | Value::Code(address) => number::hex(out, *address),
-        Value::Flags { table, bits } => {
-            let has_names = constants::have_names(table, *bits);
-            constants::in_style(out, options.constants, has_names, |out| hex(out, *bits), |out| constants::flags(out, table, *bits));
-        }
+        Value::Flags { table, bits } => constants::styled_flags(out, options.constants, table, *bits),
         Value::Symbol { table, value } => {
             let number = |out: &mut Vec<u8>| constants::number_of(out, table, *value);
             let has_name = table.name(*value).is_some();
@@ -78,17 +75,22 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
         Value::Id { id, .. } => id_number(out, *id),
         Value::Signal(signal) => styled_signal(out, *signal, options.constants),
         Value::Dev { major, minor } => {
-            out.extend_from_slice(b"makedev(");
-            hex(out, u64::from(*major));
-            out.extend_from_slice(b", ");
-            hex(out, u64::from(*minor));
-            out.push(b')');
+            let (major, minor) = (u64::from(*major), u64::from(*minor));
+            // include/linux/kdev_t.h: new_encode_dev()
+            let number = |out: &mut Vec<u8>| hex(out, minor & 0xff | major << 8 | (minor & !0xff) << 12);
+            constants::in_style(out, options.constants, true, number, |out| make_device(out, major, minor));
         }
         Value::Str(text) => string(out, text, options.hex, options),
-        // Writing to a Vec does not fail.
-        Value::Ip(IpAddr::V4(address)) => _ = write!(out, "inet_addr(\"{address}\")"),
+        Value::Ip(IpAddr::V4(address)) => {
+            let bytes = |out: &mut Vec<u8>| quote::quoted(out, &address.octets(), InHex::Always);
+            // Writing to a Vec does not fail.
+            constants::in_style(out, options.constants, true, bytes, |out| _ = write!(out, "inet_addr(\"{address}\")"));
+        }
         Value::Ip(IpAddr::V6(address)) => _ = write!(out, "\"{address}\""),
-        Value::Port(port) => _ = write!(out, "htons({})", port.0),
+        Value::Port(port) => {
+            let bytes = |out: &mut Vec<u8>| quote::quoted(out, &(port.0 as u16).to_be_bytes(), InHex::Always);
+            constants::in_style(out, options.constants, true, bytes, |out| _ = write!(out, "htons({})", port.0));
+        }
         Value::SignalCode { signal, code } => signal_code(out, *signal, *code, options.constants),
         Value::WaitStatus(status) => wait_status(out, *status),
         Value::SocketAddress(address) => _ = write!(out, "{address}"),
@@ -126,6 +128,14 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
         },
         Value::Failure(failure) => self::failure(out, *failure),
     }
+}
+
+fn make_device(out: &mut Vec<u8>, major: u64, minor: u64) {
+    out.extend_from_slice(b"makedev(");
+    hex(out, major);
+    out.extend_from_slice(b", ");
+    hex(out, minor);
+    out.push(b')');
 }
 
 /// Writes a number as `%#03o` of C does.
