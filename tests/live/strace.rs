@@ -100,7 +100,7 @@ fn a_wrong_command_line_is_answered_in_the_words_of_strace() {
         let run = plain(&machine, &[&["strace"], words].concat());
         assert_eq!((run.status, run.stderr.lines().next()), (1, Some(said)), "{}", run.stderr);
     }
-    let run = plain(&machine, &["strace", "-e", "inject=openat:error=ENOENT", "true"]);
+    let run = plain(&machine, &["strace", "-b", "execve", "true"]);
     assert!(run.status == 1 && run.stderr.contains("is not supported"), "{}", run.stderr);
 }
 
@@ -130,4 +130,41 @@ fn descriptors_and_the_current_directory_have_paths_on_request() {
     let opened = format!("openat(AT_FDCWD<{directory}>, \"{name}\", O_RDONLY) = 3<{file}>\n");
     assert!(trace.stderr.contains(&opened), "{}\nand not {opened}", trace.stderr);
     assert!(trace.stderr.contains(&format!("read(0<{file}>, \"")), "{}", trace.stderr);
+}
+
+#[test]
+fn constants_and_arguments_are_numbers_on_request() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let file = machine.file("strace-numbers", 11);
+    let opened = |words: &[&str]| {
+        let words = [&["strace", "--engine", "bpf", "-qq", "-e", "trace=openat", "-P", &file], words, &["head", "-n", "1", &file]];
+        plain(&machine, &words.concat()).stderr
+    };
+    assert_eq!(opened(&["-X", "raw"]), format!("openat(-100, \"{file}\", 0) = 3\n"));
+    assert_eq!(opened(&["-X", "verbose"]), format!("openat(-100 /* AT_FDCWD */, \"{file}\", 0 /* O_RDONLY */) = 3\n"));
+    let raw = Regex::new(r"^openat\(0xffffff9c, 0x[0-9a-f]+, 0, 0\) = 0x3\n$").expect("it is one");
+    assert!(raw.is_match(&opened(&["-e", "raw=openat"])), "{}", opened(&["-e", "raw=openat"]));
+    assert_eq!(opened(&["-N"]), format!("openat(dfd=AT_FDCWD, filename=\"{file}\", flags=O_RDONLY) = 3\n"));
+}
+
+#[test]
+fn data_is_dumped_below_the_line() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let words = ["strace", "--engine", "bpf", "-qq", "-e", "write=1", "-e", "trace=write", "-o", "|cat >&2", "echo", "-n", "eighteen letters 1"];
+    assert_eq!(
+        plain(&machine, &words).stderr,
+        "write(1, \"eighteen letters 1\", 18)      = 18\n \
+         | 00000  65 69 67 68 74 65 65 6e  20 6c 65 74 74 65 72 73  eighteen letters |\n \
+         | 00010  20 31                                              1               |\n"
+    );
+}
+
+#[test]
+fn the_end_of_the_command_is_that_of_strace() {
+    let Some(machine) = Machine::shared() else { return };
+    let run = shell(&machine, r#""$rtrace" strace -qq -e none sh -c 'kill -TERM $$' & wait $!; echo $?"#);
+    assert_eq!(run.stdout.trim(), "143");
+    let missing = strace(&machine, &["/nonexistent/program"]);
+    assert_eq!(missing.status, 1);
+    assert!(missing.stderr.starts_with("strace: Cannot stat '/nonexistent/program': No such file or directory\n"), "{}", missing.stderr);
 }
