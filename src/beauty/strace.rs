@@ -102,6 +102,8 @@ impl Strace {
         if matches!(returned, Returned::Value(_)) {
             arguments::behind(out, decoded, self.options());
         }
+        out.extend_from_slice(if call.injected.answered { b" (INJECTED)" } else { b"" });
+        out.extend_from_slice(if call.injected.delayed { b" (DELAYED)" } else { b"" });
         if let Some(duration) = call.duration().filter(|_| self.show.strace.durations) {
             // Writing to a Vec does not fail.
             _ = write!(out, " <{}.{:06}>", duration / 1_000_000_000, duration / 1000 % 1_000_000);

@@ -313,6 +313,36 @@ static __always_inline int emit_returned(void *ctx, struct task_struct *current,
 	return 1;
 }
 
+/*
+ * Begins a call that has no entry at its exit, if it is a call of its own. Its memory is as it was at its entry, since
+ * the kernel did not execute it. Returns where the open call is; OPEN_NONE if there is none.
+ */
+static __always_inline u32 begin_answered(void *ctx, struct task_struct *current, struct task *task, struct which *which, struct pt_regs *regs, s64 ret)
+{
+	u32 flags = plan_at(which->place)->flags;
+
+	/* The exit of a clone in the new task, and that of an execve, have no entry either. */
+	int is_other = (flags & PLAN_CLONES && ret == 0) || (flags & PLAN_EXECUTES && ret >= 0);
+	if (is_other || task->mode == MODE_SET_UP || !(flags & PLAN_WANTED) || flags & PLAN_NEVER_RETURNS)
+		return OPEN_NONE;
+	COUNT(calls);
+	task->executed = 0;
+	u32 place = chosen_place(which, regs);
+	task->place = place;
+	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!scratch) {
+		COUNT(scratch_lost);
+		begin(&task->call, current, which, regs);
+		task->call.bits |= CALL_NO_ENTRY << 4;
+		return OPEN_IN_TASK;
+	}
+	begin(&scratch->call, current, which, regs);
+	scratch->call.bits |= CALL_NO_ENTRY << 4;
+	capture_at_entry(scratch, place);
+	emit_parts(ctx, scratch, WHEN_ENTRY);
+	return OPEN_IN_SCRATCH;
+}
+
 /* Handles the exit of a call. */
 static __always_inline void exited(void *ctx, struct pt_regs *regs, s64 ret)
 {
@@ -332,6 +362,8 @@ static __always_inline void exited(void *ctx, struct pt_regs *regs, s64 ret)
 		return;
 	u32 open = take_open(task);
 	int shown = task->mode == MODE_SET_UP || may_be_shown(current);
+	if (settings.answered && !settings.sums && !open && shown && raw_nr != -1)
+		open = begin_answered(ctx, current, task, &which, regs, ret);
 	if (open) {
 		barrier();
 		if (settings.sums && sum_up(ctx, current, task, which.nr, ret))

@@ -4,11 +4,11 @@
 //! Options that cannot change what is printed, because they say how strace stops the program, are accepted. Other
 //! options that rtrace does not have are refused with a sentence.
 
-use crate::beauty::{lookup, signal};
-use crate::request::select::GROUPS;
+mod expressions;
+
 use crate::show::strace::{InHex, Lines, Pids, SortBy, Stamps};
-use crate::text::glob;
 use clap::{ArgAction, Parser};
+use expressions::{Expressions, expressions};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -32,6 +32,10 @@ struct Options {
     signal: Option<String>,
     #[arg(long)]
     status: Option<String>,
+    #[arg(long, action = ArgAction::Append)]
+    inject: Vec<String>,
+    #[arg(long, action = ArgAction::Append)]
+    fault: Vec<String>,
     #[arg(short = 'P', long, action = ArgAction::Append)]
     trace_path: Vec<OsString>,
     #[arg(short = 'c', long = "summary-only")]
@@ -222,126 +226,6 @@ fn lines(options: &Options, expressions: &Expressions) -> Result<Lines, Refused>
     })
 }
 
-/// What `-e` and its long forms say.
-#[derive(Debug, Default)]
-struct Expressions {
-    /// Words of rtrace's own command line.
-    words: Vec<OsString>,
-    /// The signals that are shown, as bits.
-    signals: u128,
-    hides_attached: bool,
-    hides_ends: bool,
-}
-
-/// Translates what `-e`, `-z`, `-Z`, `--trace`, `--signal` and `--status` say.
-fn expressions(options: &Options) -> Result<Expressions, Refused> {
-    let mut expressions = Expressions { signals: u128::MAX, ..Expressions::default() };
-    let mut words = Vec::new();
-    let long = [("trace", &options.trace), ("signal", &options.signal), ("status", &options.status)];
-    let long = long.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
-    let (mut traced, mut status) = (None, None);
-    for expression in options.expression.iter().cloned().chain(long) {
-        let (name, value) = expression.split_once('=').unwrap_or(("trace", &expression));
-        match name {
-            "trace" | "t" => traced = Some(value.to_owned()),
-            "signal" | "signals" | "s" => expressions.signals = signals(value)?,
-            "quiet" | "silent" | "silence" | "q" => quiet(value, &mut expressions)?,
-            "status" => status = Some(value.to_owned()),
-            "abbrev" | "a" if value == "none" => words.push("--full".into()),
-            "verbose" | "v" | "abbrev" | "a" if value == "all" => {}
-            "abbrev" | "a" | "verbose" | "v" | "raw" | "x" | "read" | "reads" | "r" | "write" | "writes" | "w" | "fault" | "inject"
-            | "kvm" | "decode-fds" | "decode-fd" | "decode-pids" | "decode-pid" | "trace-fds" | "trace-fd" | "namespace" => {
-                return Err(Refused::Wrong(format!("-e {expression} is not supported yet (rtrace has no such option)")));
-            }
-            _ => traced = Some(expression.clone()),
-        }
-    }
-    let status = match (options.successful_only, options.failed_only) {
-        (true, _) => Some("successful".to_owned()),
-        (_, true) => Some("failed".to_owned()),
-        _ => status,
-    };
-    match status.as_deref() {
-        None | Some("all") => {}
-        Some("failed" | "!successful") => words.push("--failure".into()),
-        Some("successful" | "!failed") => words.extend(["--filter", "ret >= 0"].map(OsString::from)),
-        Some(other) => return Err(Refused::Wrong(format!("--status={other} is not supported yet: use successful or failed"))),
-    }
-    if let Some(traced) = traced {
-        words.extend(selection(&traced)?);
-    }
-    Ok(Expressions { words, ..expressions })
-}
-
-/// Returns the signals of a set, as bits.
-fn signals(set: &str) -> Result<u128, Refused> {
-    let (is_negated, list) = set.strip_prefix('!').map_or((false, set), |list| (true, list));
-    let bits = match list {
-        "all" => u128::MAX,
-        "none" => 0,
-        _ => list.split(',').try_fold(0, |bits, name| {
-            let number = name.parse().ok().or_else(|| signal::number(&name.to_uppercase())).filter(|number| (1..128).contains(number));
-            number.map(|number| bits | 1 << number).ok_or_else(|| Refused::Wrong(format!("invalid signal '{name}'")))
-        })?,
-    };
-    Ok(if is_negated { !bits } else { bits })
-}
-
-/// Applies a set of kinds of lines that are not printed.
-fn quiet(set: &str, expressions: &mut Expressions) -> Result<(), Refused> {
-    for word in set.split(',') {
-        match word {
-            "attach" => expressions.hides_attached = true,
-            "exit" | "exits" => expressions.hides_ends = true,
-            "all" => (expressions.hides_attached, expressions.hides_ends) = (true, true),
-            "none" => (expressions.hides_attached, expressions.hides_ends) = (false, false),
-            // rtrace never prints these.
-            "path-resolution" | "path-resolve" | "personality" | "thread-execve" | "superseded" => {}
-            other => return Err(Refused::Wrong(format!("invalid quiet keyword '{other}'"))),
-        }
-    }
-    Ok(())
-}
-
-/// Translates a set of system calls.
-fn selection(set: &str) -> Result<Vec<OsString>, Refused> {
-    let (is_negated, list) = set.strip_prefix('!').map_or((false, set), |list| (true, list));
-    match (list, is_negated) {
-        ("all", false) | ("none", true) => return Ok(Vec::new()),
-        ("none", false) | ("all", true) => return Ok(nothing()),
-        _ => {}
-    }
-    let items: Vec<Option<String>> = list.split(',').map(item).collect::<Result<_, _>>()?;
-    let sign = if is_negated { "!" } else { "" };
-    let items: Vec<String> = items.into_iter().flatten().map(|item| format!("{sign}{item}")).collect();
-    Ok(if items.is_empty() { nothing() } else { vec!["-e".into(), items.join(",").into()] })
-}
-
-/// No system calls. Signals are shown nevertheless.
-fn nothing() -> Vec<OsString> {
-    ["--no-syscalls", "--signals"].map(OsString::from).to_vec()
-}
-
-/// Translates an item of a set; `None` for a name after `?` that does not exist.
-fn item(item: &str) -> Result<Option<String>, Refused> {
-    let (is_optional, name) = item.strip_prefix('?').map_or((false, item), |name| (true, name));
-    let unknown = || Refused::Wrong(format!("invalid system call '{name}'"));
-    if let Some(expression) = name.strip_prefix('/') {
-        return Ok(Some(format!("/{}/", expression.strip_suffix('/').unwrap_or(expression))));
-    }
-    let group = name.strip_prefix('%').unwrap_or(name);
-    // Without the percent sign, these are the names that strace had first.
-    const PLAIN: [&str; 8] = ["file", "process", "network", "signal", "ipc", "desc", "memory", "net"];
-    if GROUPS.iter().any(|(known, ..)| *known == group) && (name.starts_with('%') || PLAIN.contains(&name)) {
-        return Ok(Some(format!("%{group}")));
-    }
-    match lookup::index_by_name(name).is_some() || glob::is_pattern(name) {
-        true => Ok(Some(name.to_owned())),
-        false if is_optional => Ok(None),
-        false => Err(unknown()),
-    }
-}
-
 /// Returns the message about a word that clap does not understand, in strace's words where it has any.
 fn usage(error: &clap::Error) -> String {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -404,6 +288,16 @@ mod tests {
         );
         assert_eq!(translated(&["-Z", "-efile", "-D", "--seccomp-bpf", "ls"]).unwrap().0, "--no-inherit --failure -e %file -- ls");
         assert_eq!(translated(&["-e", "none", "-e", "signal=none", "ls"]).unwrap().0, "--no-inherit --no-syscalls --signals -- ls");
+        let changes = |expression: &str| translated(&["-e", expression, "ls"]).unwrap().0;
+        assert_eq!(changes("inject=openat,%net:error=ENOENT:when=2+"), "--no-inherit --inject openat,%net:error=ENOENT:when=2+ -- ls");
+        assert_eq!(changes("inject=!close:delay_enter=3"), "--no-inherit --inject !close:delay_enter=3 -- ls");
+        assert_eq!(changes("fault=all:when=3"), "--no-inherit --inject all:error=ENOSYS:when=3 -- ls");
+        assert_eq!(changes("fault=/^open"), "--no-inherit --inject /^open/:error=ENOSYS -- ls");
+        assert_eq!(changes("fault=?bogus"), "--no-inherit -- ls");
+        assert_eq!(
+            translated(&["--fault=close", "--inject=open:retval=3", "ls"]).unwrap().0,
+            "--no-inherit --inject open:retval=3 --inject close:error=ENOSYS -- ls"
+        );
         let (_, lines) = translated(&["-e", "signal=!usr1,SIGCHLD", "-e", "quiet=exit", "ls"]).unwrap();
         assert_eq!((lines.signals, lines.ends), (!(1 << 10 | 1 << 17), false));
     }
@@ -415,6 +309,13 @@ mod tests {
         assert_eq!(refused(&["--bogus", "ls"]), "unrecognized option '--bogus'");
         assert_eq!(refused(&["-e", "bogus", "ls"]), "invalid system call 'bogus'");
         assert_eq!(refused(&["-e", "signal=bogus", "ls"]), "invalid signal 'bogus'");
-        assert!(refused(&["-e", "inject=openat:error=ENOENT", "ls"]).contains("not supported"));
+        assert_eq!(
+            refused(&["-e", "inject=openat:bogus=1", "ls"]),
+            "invalid inject argument 'openat:bogus=1': bogus=1: an action is error=, retval=, signal=, delay_enter= or when="
+        );
+        assert!(refused(&["-e", "inject=openat", "ls"]).starts_with("invalid inject argument 'openat': "));
+        assert!(refused(&["-e", "fault=openat:retval=1", "ls"]).starts_with("invalid fault argument 'openat:retval=1': "));
+        assert!(refused(&["-e", "inject=openat:delay_exit=1", "ls"]).contains("only before (delay_enter=)"));
+        assert_eq!(refused(&["-e", "inject=bogus:error=1", "ls"]), "invalid system call 'bogus'");
     }
 }

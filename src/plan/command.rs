@@ -59,6 +59,7 @@ pub fn program(command: &Command) -> Result<Program, CommandError> {
         envp: envp.map_err(|_| cannot(&"a variable of its environment holds a NUL byte"))?,
         directory: directory.map_err(|_| cannot(&"the directory's name holds a NUL byte"))?,
         user,
+        filter: None,
     })
 }
 

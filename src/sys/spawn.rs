@@ -3,14 +3,17 @@
 use super::caller;
 use super::clock;
 use super::map_memory::MapMemory;
+use super::seccomp::{Filter, Listener};
 use super::users::User;
 use crate::event::Time;
 use crate::sys::exit_code::ExitCode;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The program to execute and its environment. All of it is prepared, because a forked child may not allocate.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub struct Program {
     pub directory: Option<CString>,
     /// The user who executes the program; `None` for the caller.
     pub user: Option<User>,
+    /// The calls of the program that a supervisor answers; `None` for none.
+    pub filter: Option<Filter>,
 }
 
 /// The command's process, before and after its exec.
@@ -36,9 +41,17 @@ pub struct Child {
     start_pipe: Option<OwnedFd>,
     /// The pipe that has the failed step and its errno if the program could not be executed, and end of file otherwise.
     outcome: OwnedFd,
-    /// The time of the call of execve(2), which the child stores in shared memory.
-    executed: MapMemory,
+    /// Two words that the child stores: [`EXECUTED`] and [`LISTENER`].
+    shared: MapMemory,
 }
+
+/// The word with the time of the call of execve(2).
+const EXECUTED: usize = 0;
+/// The word with the child's descriptor for the supervisor plus one, or with the negative errno.
+const LISTENER: usize = 1;
+/// How often rtrace looks whether the child has installed its filter. The child makes no call to tell it, because a
+/// supervisor might have to answer that.
+const LISTENER_STEP: Duration = Duration::from_micros(50);
 
 /// The step that failed in the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +84,7 @@ impl Child {
         let pointers = |strings: &[CString]| strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect::<Vec<_>>();
         let (argv, envp) = (pointers(&program.argv), pointers(&program.envp));
         let shell_argv: Vec<_> = [c"/bin/sh".as_ptr(), program.path.as_ptr()].into_iter().chain(argv.iter().skip(1).copied()).collect();
-        let executed = MapMemory::zeros(1)?;
+        let shared = MapMemory::zeros(2)?;
         // SAFETY: the child runs `child` only, which makes async-signal-safe calls on memory prepared above and never
         // returns. The parent continues.
         match unsafe { libc::fork() } {
@@ -82,9 +95,9 @@ impl Child {
                 drop(start_pipe);
                 // SAFETY: as above. All pointers are to NUL-terminated strings, in lists that end with null and live
                 // until the exec.
-                unsafe { child(program, &argv, &envp, &shell_argv, wait.as_raw_fd(), report_fd.as_raw_fd(), &executed[0]) }
+                unsafe { child(program, &argv, &envp, &shell_argv, wait.as_raw_fd(), report_fd.as_raw_fd(), &shared) }
             }
-            pid => Ok(Child { pid, start_pipe: Some(start_pipe), outcome, executed }),
+            pid => Ok(Child { pid, start_pipe: Some(start_pipe), outcome, shared }),
         }
     }
 
@@ -105,7 +118,7 @@ impl Child {
             }
         };
         if len < 5 {
-            return Ok(Time(self.executed[0].load(Ordering::Acquire)));
+            return Ok(Time(self.shared[EXECUTED].load(Ordering::Acquire)));
         }
         let error = io::Error::from_raw_os_error(i32::from_ne_bytes([report[1], report[2], report[3], report[4]]));
         Err(match report[0] {
@@ -113,6 +126,26 @@ impl Child {
             x if x == StartStep::Directory as u8 => StartError::Directory(error),
             _ => StartError::Execute(error),
         })
+    }
+
+    /// Waits until the child has installed the filter of its program. Returns the descriptor by which the kernel asks
+    /// the supervisor, and the number of the child's own copy, which its exec closes.
+    ///
+    /// # Errors
+    /// The kernel did not accept the filter ([`Filter::install`]), or the child has ended.
+    pub fn listener(&self) -> io::Result<(Listener, i32)> {
+        let pid = rustix::process::Pid::from_raw(self.pid).ok_or(io::ErrorKind::NotFound)?;
+        let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
+        let fd = loop {
+            match self.shared[LISTENER].load(Ordering::Acquire) as i64 {
+                0 if has_ended(&pidfd)? => return Err(io::ErrorKind::NotFound.into()),
+                0 => std::thread::sleep(LISTENER_STEP),
+                errno @ ..0 => return Err(io::Error::from_raw_os_error(-errno as i32)),
+                fd => break fd as i32 - 1,
+            }
+        };
+        let listener = rustix::process::pidfd_getfd(&pidfd, fd, rustix::process::PidfdGetfdFlags::empty())?;
+        Ok((Listener::from(listener), fd))
     }
 
     /// Returns the child's exit status if it has exited. With `wait`, waits for that.
@@ -132,6 +165,12 @@ impl Child {
     }
 }
 
+/// Returns whether a process has ended, by its pidfd.
+fn has_ended(pidfd: &OwnedFd) -> io::Result<bool> {
+    let mut polled = [PollFd::new(pidfd, PollFlags::IN)];
+    Ok(poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0)
+}
+
 /// Runs in the child until its exec.
 ///
 /// # Safety
@@ -144,7 +183,7 @@ unsafe fn child(
     shell_argv: &[*const libc::c_char],
     wait: i32,
     report_fd: i32,
-    executed: &AtomicU64,
+    shared: &[AtomicU64],
 ) -> ! {
     // SAFETY: only async-signal-safe functions are called, with pointers that the caller guarantees; errno is
     // thread-local.
@@ -157,6 +196,11 @@ unsafe fn child(
             let not_found = matches!(step, StartStep::Execute) && error == libc::ENOENT;
             libc::_exit(if not_found { ExitCode::NotFound } else { ExitCode::CannotRun }.code().into())
         };
+        if let Some(filter) = &program.filter {
+            // Before the command's user is set: that user may not install it.
+            let stored = filter.install().map_or_else(i64::from, |fd| i64::from(fd) + 1);
+            shared[LISTENER].store(stored as u64, Ordering::Release);
+        }
         let mut byte = 0u8;
         loop {
             match libc::read(wait, (&raw mut byte).cast(), 1) {
@@ -176,7 +220,7 @@ unsafe fn child(
             fail(StartStep::User);
         }
         caller::restore_state();
-        executed.store(clock::now().0, Ordering::Release);
+        shared[EXECUTED].store(clock::now().0, Ordering::Release);
         libc::execve(program.path.as_ptr(), argv.as_ptr(), envp.as_ptr());
         // A script without an interpreter line is executed by the shell, as execvp(3) and shells do.
         if *libc::__errno_location() == libc::ENOEXEC {
