@@ -90,7 +90,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     supervise::add_filter(&plan, program.as_mut());
     let child = program.as_ref().map(Child::fork).transpose().context("cannot fork the command")?;
     child.iter().for_each(|child| descriptors::restore(child.pid, before));
-    let supervisor = supervise::supervise(request, &plan, child.as_ref())?;
+    let supervisor = supervise::supervise(request, &plan, programs.as_ref(), child.as_ref())?;
     let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
 
     let output = Output::open(&request.output)?;

@@ -135,6 +135,23 @@ static __always_inline void emit_entry(void *ctx, struct call *call, u64 payload
 	call->how = HOW_PENDING;
 }
 
+/* Sends the signal that the supervisor wants this task to get at its call, as from the kernel. */
+static __always_inline void send_due_signal(struct task_struct *current)
+{
+	u32 tid = number_of_task(current);
+
+	for (u32 i = 0; i < SIGNAL_PROBES; i++) {
+		volatile u64 *slot = &due_signals[(tid + i) % SIGNAL_SLOTS];
+		u64 due = *slot;
+
+		if (due >> 32 != tid)
+			continue;
+		*slot = 0;
+		bpf_send_signal_thread((u32)due);
+		return;
+	}
+}
+
 /* Handles the entry of a call. */
 static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 {
@@ -147,6 +164,8 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	struct task *task = caller(current, 1);
 	if (!task || (task->mode == MODE_SET_UP && !(flags & PLAN_EXECUTES)))
 		return;
+	if (settings.sends_signals)
+		send_due_signal(current);
 	u32 left_open = take_open(task);
 	if (left_open)
 		emit_open(ctx, current, task, left_open, HOW_UNSEEN, UNSTACKED);
@@ -361,15 +380,21 @@ static __always_inline void exited(void *ctx, struct pt_regs *regs, s64 ret)
 	if (!task)
 		return;
 	u32 open = take_open(task);
+	int was_open = open;
 	int shown = task->mode == MODE_SET_UP || may_be_shown(current);
 	if (settings.answered && !settings.sums && !open && shown && raw_nr != -1)
 		open = begin_answered(ctx, current, task, &which, regs, ret);
+	/* The record of the call precedes that of the signal. */
+	int was_answered = settings.sends_signals && open && !was_open;
 	if (open) {
 		barrier();
 		if (settings.sums && sum_up(ctx, current, task, which.nr, ret))
 			return;
-		if (emit_returned(ctx, current, task, open, which.nr, ret, shown))
+		if (emit_returned(ctx, current, task, open, which.nr, ret, shown)) {
+			if (was_answered)
+				send_due_signal(current);
 			return;
+		}
 		emit_open(ctx, current, task, open, HOW_UNSEEN, UNSTACKED);
 	}
 	int second_return = flags & PLAN_CLONES && ret == 0;

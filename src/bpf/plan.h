@@ -94,7 +94,8 @@ struct settings {
 	u32 directories;
 	/* Calls without an entry may have been answered by rtrace's supervisor: what they name is copied at their exit. */
 	u32 answered;
-	u32 unused;
+	/* The supervisor may want tasks to get signals (due_signals). */
+	u32 sends_signals;
 };
 
 enum {

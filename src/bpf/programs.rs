@@ -338,6 +338,12 @@ impl Programs {
         Account::of_cpus(&self.accounts)
     }
 
+    /// Returns the descriptor of the memory from which the programs take signals for tasks (`--inject`), if they do.
+    pub fn due_signals(&self) -> Option<OwnedFd> {
+        let map = self.loaded.map(".data.due_signals").ok().filter(|_| self.settings.sends_signals && !self.settings.sums)?;
+        map.as_fd().try_clone_to_owned().ok()
+    }
+
     /// Returns the opcodes of the counted requests of io_uring that were made, and how many of each.
     pub fn requests_made(&self) -> Vec<(u8, u64)> {
         let Some(made) = &self.requests_made else { return Vec::new() };

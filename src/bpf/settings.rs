@@ -148,6 +148,8 @@ pub struct Settings {
     /// Calls without an entry may have been answered by the supervisor of `--inject`; the memory of their arguments is
     /// copied at their exit.
     pub answered: bool,
+    /// The supervisor may want tasks to get signals.
+    pub sends_signals: bool,
     /// The requests of io_uring whose arguments are read, or that are counted.
     pub requests: Requests,
     /// Conditions on calls, by the index of the row and the ABI. Calls that certainly do not satisfy them are only

@@ -5,6 +5,7 @@
 //! without a supervisor, these calls would fail with ENOSYS, and a filter cannot be removed. It therefore lives as long
 //! as any task with the filter, whatever happens to rtrace. Once rtrace has ended, it lets all calls pass.
 
+mod due_signals;
 mod memory;
 mod rules;
 mod serve;

@@ -1,5 +1,6 @@
 //! The main function of the supervisor.
 
+use super::due_signals::DueSignals;
 use super::memory;
 use super::rules::Counter;
 use super::supervisor::{MESSAGE_MAX, NAME, Order};
@@ -16,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 
 /// The target of the link of a filter's descriptor in /proc/PID/fd (kernel/seccomp.c).
@@ -39,38 +40,50 @@ pub fn serve_if_started_as_supervisor() -> Option<ExitCode> {
 }
 
 fn supervise(socket: BorrowedFd) -> anyhow::Result<()> {
-    let (order, listener) = receive_order(socket)?;
+    let (order, listener, signals) = receive_order(socket)?;
     let counter = Counter::new(&order.rules);
-    let mut state = State { order, listener, counter, rtrace: Some(socket), is_set_up: false, delayed: BinaryHeap::new() };
+    let signals = signals.and_then(|map| DueSignals::of(&map).ok());
+    let mut state = State { order, listener, signals, counter, rtrace: Some(socket), is_set_up: false, delayed: BinaryHeap::new() };
     state.run()
 }
 
-fn receive_order(socket: BorrowedFd) -> anyhow::Result<(Order, Listener)> {
+fn receive_order(socket: BorrowedFd) -> anyhow::Result<(Order, Listener, Option<OwnedFd>)> {
     let mut message = vec![0; MESSAGE_MAX];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(socket, &mut [IoSliceMut::new(&mut message)], &mut rights, RecvFlags::CMSG_CLOEXEC)?;
-    let mut descriptors = rights.drain().filter_map(|message| match message {
+    let descriptors = rights.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(files) => Some(files),
         _ => None,
     });
-    let listener = descriptors.next().and_then(|mut files| files.next()).context("there is no descriptor")?;
-    Ok((serde_json::from_slice(&message[..received.bytes])?, Listener::from(listener)))
+    let mut descriptors = descriptors.flatten();
+    let listener = Listener::from(descriptors.next().context("there is no descriptor")?);
+    Ok((serde_json::from_slice(&message[..received.bytes])?, listener, descriptors.next()))
 }
 
-/// A call that is answered later: the time, the kernel's number of the question, and the value that the call returns
-/// (`None` if it is executed).
-type Delayed = Reverse<(u64, u64, Option<i64>)>;
+/// What happens to a call in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Outcome {
+    /// The kernel's number of the question.
+    id: u64,
+    tid: i32,
+    /// The value that the call returns; `None` if it is executed.
+    returns: Option<i64>,
+    /// The signal that the thread gets.
+    signal: Option<i32>,
+}
 
 struct State<'a> {
     order: Order,
     listener: Listener,
+    signals: Option<DueSignals>,
     counter: Counter,
     /// The socket to rtrace; `None` once rtrace has ended.
     rtrace: Option<BorrowedFd<'a>>,
     /// The command was executed. Until then, its calls are rtrace's own.
     is_set_up: bool,
-    delayed: BinaryHeap<Delayed>,
+    /// The calls that are delayed, with the time until which they are.
+    delayed: BinaryHeap<Reverse<(u64, Outcome)>>,
 }
 
 impl State<'_> {
@@ -105,13 +118,23 @@ impl State<'_> {
 
     /// Answers the calls whose delay is over, or all of them if rtrace has ended.
     fn answer_delayed(&mut self) {
-        while let Some(Reverse((at, id, returns))) = self.delayed.peek().copied() {
+        while let Some(Reverse((at, outcome))) = self.delayed.peek().copied() {
             if self.rtrace.is_some() && at > clock::now().0 {
                 return;
             }
             self.delayed.pop();
-            self.listener.answer(id, returns.map_or(Answer::Continue, Answer::Return));
+            self.answer(outcome);
         }
+    }
+
+    fn answer(&self, outcome: Outcome) {
+        let Outcome { id, tid, returns, signal } = outcome;
+        if let Some(signal) = signal.filter(|_| self.listener.is_waiting(id))
+            && !self.signals.as_ref().is_some_and(|signals| signals.put(tid, signal))
+        {
+            signal_thread(tid, signal);
+        }
+        self.listener.answer(id, returns.map_or(Answer::Continue, Answer::Return));
     }
 
     fn handle(&mut self, call: &Waiting) {
@@ -154,12 +177,10 @@ impl State<'_> {
             let (tid, abi, nr, args) = (call.tid, call.abi, i64::from(call.nr), call.args);
             self.report(&(began, Synthesized::Injected { tid, abi, nr, args, answered, delayed, copies }));
         }
-        if let Some(signal) = effect.signal.filter(|_| self.listener.is_waiting(call.id)) {
-            signal_thread(call.tid, signal);
-        }
+        let outcome = Outcome { id: call.id, tid: call.tid, returns: effect.returns, signal: effect.signal };
         match effect.delay {
-            Some(delay) => self.delayed.push(Reverse((began.0.saturating_add(delay), call.id, effect.returns))),
-            None => self.listener.answer(call.id, effect.returns.map_or(Answer::Continue, Answer::Return)),
+            Some(delay) => self.delayed.push(Reverse((began.0.saturating_add(delay), outcome))),
+            None => self.answer(outcome),
         }
     }
 

@@ -28,7 +28,8 @@ const BUFFER: usize = 8 << 20;
 /// How long the end of the supervisor is awaited, after its socket was closed. It lives on if tasks of the command do.
 const END_MAX: Duration = Duration::from_millis(100);
 
-/// The first message to the supervisor, which has the descriptor of the filter with it.
+/// The first message to the supervisor. The descriptor of the filter comes with it, and then that of the signals that
+/// tasks are to get, if the BPF programs send these.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     /// What is changed.
@@ -57,7 +58,8 @@ pub struct Supervisor {
 impl Supervisor {
     /// Starts the supervisor of a command's process. `listener_there` is the number of the descriptor in that process.
     /// With `alone`, only its first thread is concerned. With `with_memory`, its reports have the memory of calls that
-    /// it answered, at most `string_limit` bytes of a string.
+    /// it answered, at most `string_limit` bytes of a string. `due_signals` is the memory from which the BPF programs
+    /// take the signals that tasks are to get.
     ///
     /// # Errors
     /// The process cannot be started.
@@ -67,6 +69,7 @@ impl Supervisor {
         (listener, listener_there): (Listener, i32),
         alone: bool,
         (string_limit, with_memory): (usize, bool),
+        due_signals: Option<OwnedFd>,
     ) -> anyhow::Result<Supervisor> {
         let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         // Without the privilege for a larger buffer, the usual one remains.
@@ -80,9 +83,9 @@ impl Supervisor {
         let mut program = Command::new("/proc/self/exe");
         program.arg0(NAME).current_dir("/").stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
         let child = program.spawn().context("cannot start the process that answers calls (--inject)")?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut rights = SendAncillaryBuffer::new(&mut space);
-        let descriptors = [listener.as_fd()];
+        let descriptors: Vec<_> = std::iter::once(listener.as_fd()).chain(due_signals.iter().map(AsFd::as_fd)).collect();
         rights.push(SendAncillaryMessage::ScmRights(&descriptors));
         sendmsg(&socket, &[IoSlice::new(&order)], &mut rights, SendFlags::NOSIGNAL)
             .context("cannot reach the process that answers calls (--inject)")?;

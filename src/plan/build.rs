@@ -309,6 +309,7 @@ impl PlanInputs<'_> {
             unknown: self.selection.unknown || self.of_events.calls.recorded.nameless,
             entries: self.of_events.entries.clone(),
             answered: !what.injections.is_empty(),
+            sends_signals: what.injections.iter().any(|injection| injection.effect.signal.is_some()),
             requests,
             string_limit: show.string_limit,
             full: show.full || show.style == Style::Json,

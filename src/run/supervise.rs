@@ -1,5 +1,6 @@
 //! Starts the supervisor of a command whose calls are changed (`--inject`).
 
+use crate::bpf::Programs;
 use crate::inject::Supervisor;
 use crate::plan::Plan;
 use crate::request::Trace;
@@ -22,14 +23,20 @@ pub(super) fn add_filter(plan: &Plan, program: Option<&mut Program>) {
 /// # Errors
 /// The kernel does not accept the filter, or the supervisor cannot be started. The command is killed then, because it
 /// might wait for an answer forever.
-pub(super) fn supervise(request: &Trace, plan: &Plan, child: Option<&Child>) -> anyhow::Result<Option<Supervisor>> {
+pub(super) fn supervise(
+    request: &Trace,
+    plan: &Plan,
+    programs: Option<&Programs>,
+    child: Option<&Child>,
+) -> anyhow::Result<Option<Supervisor>> {
     let Some(child) = child.filter(|_| !plan.injections.calls.is_empty()) else { return Ok(None) };
     // The BPF programs copy the memory of answered calls themselves.
     let memory = (request.show.string_limit, plan.bpf.is_none());
+    let signals = programs.and_then(Programs::due_signals);
     let started = child
         .listener()
         .map_err(|error| refusal(&error))
-        .and_then(|listener| Supervisor::start(&plan.injections, child.pid, listener, request.what.no_inherit, memory));
+        .and_then(|listener| Supervisor::start(&plan.injections, child.pid, listener, request.what.no_inherit, memory, signals));
     if started.is_err()
         && let Some(pid) = Pid::from_raw(child.pid)
     {
