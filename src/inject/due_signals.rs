@@ -1,5 +1,5 @@
-//! The signals that tasks are to get at the call that waits. The BPF programs send them, in the task itself, so that they
-//! come from the kernel (SI_KERNEL) and at a certain point of the call: at its entry, or when it was answered.
+//! The signals that tasks are to get at the call that waits. The BPF programs send them, in the task itself, so that
+//! they come from the kernel (SI_KERNEL) and at a certain point of the call: at its entry, or when it was answered.
 
 use crate::sys::map_memory::MapMemory;
 use std::io;

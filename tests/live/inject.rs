@@ -269,6 +269,7 @@ fn what_cannot_be_done_is_said() {
         (&["--inject", "sched:sched_switch:error=1", "true"], "sched"),
         (&["--inject", "openat:error=1", "-p", "1"], "only calls of a command that rtrace starts"),
         (&["--inject", "openat:error=1", "-a", "true"], "only calls of a command that rtrace starts"),
+        (&["--inject", "openat:error=1", "-D", "5", "true"], "leave -D out"),
         (&["strace", "-e", "inject=openat:error=1", "-p", "1"], "only calls of a command that rtrace starts"),
     ] {
         let refused = plain(&machine, words);

@@ -62,6 +62,9 @@ fn injection(cli: &Cli, text: &str) -> Result<Injection, Stop> {
             "--inject {text}: only calls of a command that rtrace starts can be changed, because its process must install a filter before it executes the program"
         )));
     }
+    if cli.target.delay.is_some() {
+        return Err(wrong("--inject changes only traced calls, from the first one on: leave -D out".to_owned()));
+    }
     inject::parse(text).map_err(|why| wrong(format!("--inject {text}: {why}")))
 }
 
