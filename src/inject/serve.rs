@@ -19,9 +19,14 @@ use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 /// The target of the link of a filter's descriptor in /proc/PID/fd (kernel/seccomp.c).
 const LISTENER_LINK: &[u8] = b"anon_inode:seccomp notify";
+
+/// How long a thread may take to sleep again after a signal, and how often that is checked.
+const WAKE_MAX: Duration = Duration::from_secs(1);
+const WAKE_STEP: Duration = Duration::from_micros(20);
 
 /// Runs the supervisor, if this process was started as one, and returns its exit code. Otherwise returns `None`.
 ///
@@ -129,12 +134,28 @@ impl State<'_> {
 
     fn answer(&self, outcome: Outcome) {
         let Outcome { id, tid, returns, signal } = outcome;
-        if let Some(signal) = signal.filter(|_| self.listener.is_waiting(id))
-            && !self.signals.as_ref().is_some_and(|signals| signals.put(tid, signal))
-        {
+        let answer = returns.map_or(Answer::Continue, Answer::Return);
+        let signal = signal.filter(|_| self.listener.is_waiting(id));
+        let signal = signal.filter(|signal| !self.signals.as_ref().is_some_and(|signals| signals.put(tid, *signal)));
+        if let Some(signal) = signal.filter(|_| self.order.is_safe) {
+            signal_thread(tid, signal);
+            self.await_sleep(outcome);
+        }
+        self.listener.answer(id, answer);
+        // A signal before the answer would interrupt the wait, and the call would begin again.
+        if let Some(signal) = signal.filter(|_| !self.order.is_safe) {
             signal_thread(tid, signal);
         }
-        self.listener.answer(id, returns.map_or(Answer::Continue, Answer::Return));
+    }
+
+    /// Waits until a thread that a signal has woken sleeps again. Before Linux 6.17, an answer that comes first is lost,
+    /// and the call begins again.
+    fn await_sleep(&self, Outcome { id, tid, .. }: Outcome) {
+        let until = Instant::now() + WAKE_MAX;
+        let is_awake = || procfs::stat(tid).is_some_and(|stat| stat.state == b'R');
+        while self.listener.is_waiting(id) && is_awake() && Instant::now() < until {
+            std::thread::sleep(WAKE_STEP);
+        }
     }
 
     fn handle(&mut self, call: &Waiting) {

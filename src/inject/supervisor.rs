@@ -2,7 +2,7 @@
 
 use super::Rules;
 use crate::event::{Synthesized, Time};
-use crate::sys::seccomp::Listener;
+use crate::sys::spawn::Installed;
 use anyhow::{Context, anyhow};
 use rustix::io::Errno;
 use rustix::net::{
@@ -44,6 +44,8 @@ pub(super) struct Order {
     pub string_limit: usize,
     /// Whether reports have the memory of answered calls.
     pub with_memory: bool,
+    /// Whether calls that the supervisor has received are safe from signals.
+    pub is_safe: bool,
 }
 
 /// The running supervisor. When this is dropped, the supervisor lets all further calls pass.
@@ -56,7 +58,7 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts the supervisor of a command's process. `listener_there` is the number of the descriptor in that process.
+    /// Starts the supervisor of a command's process, which has installed a filter.
     /// With `alone`, only its first thread is concerned. With `with_memory`, its reports have the memory of calls that
     /// it answered, at most `string_limit` bytes of a string. `due_signals` is the memory from which the BPF programs
     /// take the signals that tasks are to get.
@@ -66,7 +68,7 @@ impl Supervisor {
     pub fn start(
         rules: &Rules,
         command: i32,
-        (listener, listener_there): (Listener, i32),
+        installed: Installed,
         alone: bool,
         (string_limit, with_memory): (usize, bool),
         due_signals: Option<OwnedFd>,
@@ -75,7 +77,9 @@ impl Supervisor {
         // Without the privilege for a larger buffer, the usual one remains.
         let _ = sockopt::set_socket_send_buffer_size_force(&theirs, BUFFER);
         let _ = sockopt::set_socket_send_buffer_size(&socket, BUFFER);
-        let order = serde_json::to_vec(&Order { rules: rules.clone(), command, listener_there, alone, string_limit, with_memory })?;
+        let Installed { listener, there: listener_there, is_safe } = installed;
+        let order =
+            serde_json::to_vec(&Order { rules: rules.clone(), command, listener_there, alone, string_limit, with_memory, is_safe })?;
         if order.len() > MESSAGE_MAX {
             return Err(anyhow!("--inject names too many calls"));
         }

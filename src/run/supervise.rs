@@ -34,9 +34,9 @@ pub(super) fn supervise(
     let memory = (request.show.string_limit, plan.bpf.is_none());
     let signals = programs.and_then(Programs::due_signals);
     let started = child
-        .listener()
+        .installed()
         .map_err(|error| refusal(&error))
-        .and_then(|listener| Supervisor::start(&plan.injections, child.pid, listener, request.what.no_inherit, memory, signals));
+        .and_then(|installed| Supervisor::start(&plan.injections, child.pid, installed, request.what.no_inherit, memory, signals));
     if started.is_err()
         && let Some(pid) = Pid::from_raw(child.pid)
     {
@@ -56,7 +56,7 @@ fn refusal(error: &io::Error) -> anyhow::Error {
         Some(libc::EBUSY) => {
             anyhow!("--inject: rtrace itself runs under a seccomp filter that asks a supervisor, and the kernel accepts only one of these")
         }
-        Some(libc::EINVAL | libc::ENOSYS) => anyhow!("--inject needs Linux 5.5 with CONFIG_SECCOMP_FILTER"),
+        Some(libc::EINVAL | libc::ENOSYS) => anyhow!("--inject needs Linux 5.6 with CONFIG_SECCOMP_FILTER"),
         _ => anyhow!("--inject: the filter of the command cannot be installed: {error}"),
     }
 }

@@ -55,8 +55,8 @@ impl Filter {
         Filter(code)
     }
 
-    /// Installs the filter for the calling thread, and returns the descriptor by which a supervisor is asked. It is
-    /// closed at an exec.
+    /// Installs the filter for the calling thread, and returns the descriptor by which a supervisor is asked, which an
+    /// exec closes, and whether a call that a supervisor has received is safe from signals (from Linux 5.19 on).
     ///
     /// # Errors
     /// The negative errno: -EACCES without CAP_SYS_ADMIN, -EBUSY if the thread has a filter with a supervisor already.
@@ -64,18 +64,19 @@ impl Filter {
     /// # Safety
     /// From now on, the thread sleeps in each call of the filter until a supervisor answers. The function is
     /// async-signal-safe.
-    pub unsafe fn install(&self) -> Result<RawFd, i32> {
+    pub unsafe fn install(&self) -> Result<(RawFd, bool), i32> {
         let program = libc::sock_fprog { len: self.0.len() as libc::c_ushort, filter: self.0.as_ptr().cast_mut() };
         // Without SPEC_ALLOW, kernels before 5.16 slow the program down by mitigations that it did not ask for.
         let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
         // Before Linux 5.19, signals interrupt a call that waits for its answer.
         for flags in [flags | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, flags] {
+            let is_safe = flags & libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV != 0;
             // SAFETY: the kernel reads the program, which lives until the call returns.
             let fd = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
             // SAFETY: errno is thread-local.
             match (fd, unsafe { *libc::__errno_location() }) {
-                (0.., _) => return Ok(fd as RawFd),
-                (_, libc::EINVAL) if flags & libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV != 0 => {}
+                (0.., _) => return Ok((fd as RawFd, is_safe)),
+                (_, libc::EINVAL) if is_safe => {}
                 (_, errno) => return Err(-errno),
             }
         }

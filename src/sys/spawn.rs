@@ -47,11 +47,24 @@ pub struct Child {
 
 /// The word with the time of the call of execve(2).
 const EXECUTED: usize = 0;
-/// The word with the child's descriptor for the supervisor plus one, or with the negative errno.
+/// The word with the child's descriptor for the supervisor plus one, or with the negative errno. [`SAFE`] is added if
+/// calls that the supervisor has received are safe from signals.
 const LISTENER: usize = 1;
+const SAFE: i64 = 1 << 32;
 /// How often rtrace looks whether the child has installed its filter. The child makes no call to tell it, because a
 /// supervisor might have to answer that.
 const LISTENER_STEP: Duration = Duration::from_micros(50);
+
+/// A filter that the child has installed.
+#[derive(Debug)]
+pub struct Installed {
+    /// The descriptor by which the kernel asks the supervisor.
+    pub listener: Listener,
+    /// The number of the child's own copy of it, which its exec closes.
+    pub there: i32,
+    /// Whether calls that the supervisor has received are safe from signals ([`Filter::install`]).
+    pub is_safe: bool,
+}
 
 /// The step that failed in the child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,24 +141,24 @@ impl Child {
         })
     }
 
-    /// Waits until the child has installed the filter of its program. Returns the descriptor by which the kernel asks
-    /// the supervisor, and the number of the child's own copy, which its exec closes.
+    /// Waits until the child has installed the filter of its program.
     ///
     /// # Errors
     /// The kernel did not accept the filter ([`Filter::install`]), or the child has ended.
-    pub fn listener(&self) -> io::Result<(Listener, i32)> {
+    pub fn installed(&self) -> io::Result<Installed> {
         let pid = rustix::process::Pid::from_raw(self.pid).ok_or(io::ErrorKind::NotFound)?;
         let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
-        let fd = loop {
+        let stored = loop {
             match self.shared[LISTENER].load(Ordering::Acquire) as i64 {
                 0 if has_ended(&pidfd)? => return Err(io::ErrorKind::NotFound.into()),
                 0 => std::thread::sleep(LISTENER_STEP),
                 errno @ ..0 => return Err(io::Error::from_raw_os_error(-errno as i32)),
-                fd => break fd as i32 - 1,
+                stored => break stored,
             }
         };
-        let listener = rustix::process::pidfd_getfd(&pidfd, fd, rustix::process::PidfdGetfdFlags::empty())?;
-        Ok((Listener::from(listener), fd))
+        let (there, is_safe) = ((stored & (SAFE - 1)) as i32 - 1, stored & SAFE != 0);
+        let listener = rustix::process::pidfd_getfd(&pidfd, there, rustix::process::PidfdGetfdFlags::empty())?;
+        Ok(Installed { listener: Listener::from(listener), there, is_safe })
     }
 
     /// Returns the child's exit status if it has exited. With `wait`, waits for that.
@@ -198,7 +211,8 @@ unsafe fn child(
         };
         if let Some(filter) = &program.filter {
             // Before the command's user is set: that user may not install it.
-            let stored = filter.install().map_or_else(i64::from, |fd| i64::from(fd) + 1);
+            let of_listener = |(fd, is_safe)| i64::from(fd) + 1 + if is_safe { SAFE } else { 0 };
+            let stored = filter.install().map_or_else(i64::from, of_listener);
             shared[LISTENER].store(stored as u64, Ordering::Release);
         }
         let mut byte = 0u8;
