@@ -6,6 +6,7 @@
 
 #include "aggregate.h"
 #include "capture.h"
+#include "due_signals.h"
 #include "filter.h"
 #include "stacks.h"
 
@@ -135,23 +136,6 @@ static __always_inline void emit_entry(void *ctx, struct call *call, u64 payload
 	call->how = HOW_PENDING;
 }
 
-/* Sends the signal that the supervisor wants this task to get at its call, as from the kernel. */
-static __always_inline void send_due_signal(struct task_struct *current)
-{
-	u32 tid = number_of_task(current);
-
-	for (u32 i = 0; i < SIGNAL_PROBES; i++) {
-		volatile u64 *slot = &due_signals[(tid + i) % SIGNAL_SLOTS];
-		u64 due = *slot;
-
-		if (due >> 32 != tid)
-			continue;
-		*slot = 0;
-		bpf_send_signal_thread((u32)due);
-		return;
-	}
-}
-
 /* Handles the entry of a call. */
 static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 {
@@ -165,7 +149,7 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	if (!task || (task->mode == MODE_SET_UP && !(flags & PLAN_EXECUTES)))
 		return;
 	if (settings.sends_signals)
-		send_due_signal(current);
+		send_due_signal();
 	u32 left_open = take_open(task);
 	if (left_open)
 		emit_open(ctx, current, task, left_open, HOW_UNSEEN, UNSTACKED);
@@ -332,36 +316,6 @@ static __always_inline int emit_returned(void *ctx, struct task_struct *current,
 	return 1;
 }
 
-/*
- * Begins a call that has no entry at its exit, if it is a call of its own. Its memory is as it was at its entry, since
- * the kernel did not execute it. Returns where the open call is; OPEN_NONE if there is none.
- */
-static __always_inline u32 begin_answered(void *ctx, struct task_struct *current, struct task *task, struct which *which, struct pt_regs *regs, s64 ret)
-{
-	u32 flags = plan_at(which->place)->flags;
-
-	/* The exit of a clone in the new task, and that of an execve, have no entry either. */
-	int is_other = (flags & PLAN_CLONES && ret == 0) || (flags & PLAN_EXECUTES && ret >= 0);
-	if (is_other || task->mode == MODE_SET_UP || !(flags & PLAN_WANTED) || flags & PLAN_NEVER_RETURNS)
-		return OPEN_NONE;
-	COUNT(calls);
-	task->executed = 0;
-	u32 place = chosen_place(which, regs);
-	task->place = place;
-	struct scratch *scratch = bpf_task_storage_get(&scratches, current, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!scratch) {
-		COUNT(scratch_lost);
-		begin(&task->call, current, which, regs);
-		task->call.bits |= CALL_NO_ENTRY << 4;
-		return OPEN_IN_TASK;
-	}
-	begin(&scratch->call, current, which, regs);
-	scratch->call.bits |= CALL_NO_ENTRY << 4;
-	capture_at_entry(scratch, place);
-	emit_parts(ctx, scratch, WHEN_ENTRY);
-	return OPEN_IN_SCRATCH;
-}
-
 /* Handles the exit of a call. */
 static __always_inline void exited(void *ctx, struct pt_regs *regs, s64 ret)
 {
@@ -380,19 +334,15 @@ static __always_inline void exited(void *ctx, struct pt_regs *regs, s64 ret)
 	if (!task)
 		return;
 	u32 open = take_open(task);
-	int was_open = open;
 	int shown = task->mode == MODE_SET_UP || may_be_shown(current);
-	if (settings.answered && !settings.sums && !open && shown && raw_nr != -1)
-		open = begin_answered(ctx, current, task, &which, regs, ret);
-	/* The record of the call precedes that of the signal. */
-	int was_answered = settings.sends_signals && open && !was_open;
 	if (open) {
 		barrier();
 		if (settings.sums && sum_up(ctx, current, task, which.nr, ret))
 			return;
 		if (emit_returned(ctx, current, task, open, which.nr, ret, shown)) {
-			if (was_answered)
-				send_due_signal(current);
+			/* That of an answered call; the record of the call precedes that of the signal. */
+			if (settings.sends_signals)
+				send_due_signal();
 			return;
 		}
 		emit_open(ctx, current, task, open, HOW_UNSEEN, UNSTACKED);

@@ -92,10 +92,9 @@ struct settings {
 	u32 entries;
 	/* The path of the current directory is recorded for AT_FDCWD. */
 	u32 directories;
-	/* Calls without an entry may have been answered by rtrace's supervisor: what they name is copied at their exit. */
-	u32 answered;
 	/* The supervisor may want tasks to get signals (due_signals). */
 	u32 sends_signals;
+	u32 unused;
 };
 
 enum {

@@ -30,6 +30,7 @@
 #include "list_stacks.h"
 #include "signals.h"
 #include "calls.h"
+#include "answered.h"
 #include "requests.h"
 #include "follow.h"
 #include "lists.h"

@@ -145,8 +145,8 @@ pub struct Settings {
     pub own_only: Option<(u32, u32)>,
     /// The calls whose entries have records of their own.
     pub entries: Entries,
-    /// Calls without an entry may have been answered by the supervisor of `--inject`; the memory of their arguments is
-    /// copied at their exit.
+    /// Calls without an entry may have been answered by the supervisor of `--inject`: a further program begins them at
+    /// their exit.
     pub answered: bool,
     /// The supervisor may want tasks to get signals.
     pub sends_signals: bool,

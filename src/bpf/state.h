@@ -222,14 +222,6 @@ enum is_over {
 };
 volatile u64 is_over SEC(".data.is_over");
 
-/*
- * The signals that rtrace's supervisor wants tasks to get at their present call: the task's number in the upper half of
- * a word, the signal in the lower half; 0: the slot is free. A task's signal is in one of the slots from the one with
- * its number on (src/inject/due_signals.rs).
- */
-enum { SIGNAL_SLOTS = 1024, SIGNAL_PROBES = 4 };
-volatile u64 due_signals[SIGNAL_SLOTS] SEC(".data.due_signals");
-
 /* The counters, which account.rs reads. */
 struct account {
 	/* Traced calls, counted when they begin, or at the exit if they have no entry. */

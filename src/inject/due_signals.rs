@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-/// `SIGNAL_SLOTS` and `SIGNAL_PROBES` in src/bpf/state.h.
+/// `SIGNAL_SLOTS` and `SIGNAL_PROBES` in src/bpf/due_signals.h.
 const SLOTS: usize = 1024;
 const PROBES: usize = 4;
 

@@ -148,8 +148,8 @@ impl State<'_> {
         }
     }
 
-    /// Waits until a thread that a signal has woken sleeps again. Before Linux 6.17, an answer that comes first is lost,
-    /// and the call begins again.
+    /// Waits until a thread that a signal has woken sleeps again. Before Linux 6.17, an answer that comes first is
+    /// lost, and the call begins again.
     fn await_sleep(&self, Outcome { id, tid, .. }: Outcome) {
         let until = Instant::now() + WAKE_MAX;
         let is_awake = || procfs::stat(tid).is_some_and(|stat| stat.state == b'R');
