@@ -15,8 +15,8 @@
 //! ```
 
 use rtrace::events::{
-    Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, PidTranslation, Piece, PieceState,
-    PieceTime, Socket, SocketAddresses, TaskId, Time,
+    Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, Injected, PidTranslation, Piece,
+    PieceState, PieceTime, Socket, SocketAddresses, TaskId, Time,
 };
 use rtrace::output::{Nameless, Output, Sink, StyleContext, Summary, Tasks, View, create_style};
 use rtrace::program::{self, Parsed, Request, Trace};
@@ -260,6 +260,7 @@ fn call(name: &str, args: &[u64], ret: i64) -> CallBuilder {
         pids: PidTranslation::Same,
         ids: Vec::new(),
         stack: None,
+        injected: Injected::default(),
     })
 }
 

@@ -17,7 +17,7 @@ pub mod synthesized;
 pub mod verdict;
 
 pub use aggregate::{Aggregate, Sum, Times};
-pub use call::{Call, CallFile, CallId, EntryState, ExitState, FdPlace, ID_RETURNED, Piece, PieceState, PieceTime};
+pub use call::{Call, CallFile, CallId, EntryState, ExitState, FdPlace, ID_RETURNED, Injected, Piece, PieceState, PieceTime};
 pub use file::{DeviceKind, File, Port, Socket, SocketAddresses, UnixName};
 pub use notice::{Notice, NoticeCode};
 pub use pid_translation::PidTranslation;

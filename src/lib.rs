@@ -20,6 +20,7 @@ mod cli;
 mod engine;
 mod event;
 mod gate;
+mod inject;
 mod interrupt;
 mod kernel;
 mod plan;
@@ -43,6 +44,7 @@ use say::say;
 /// The steps of the program, which `main.rs` takes one after the other.
 pub mod program {
     pub use crate::cli::{ExitCode, Parsed, carry_out, environment, parse};
+    pub use crate::inject::serve_if_started_as_supervisor;
     pub use crate::kernel::remote_files::serve_if_started_as_reader;
     pub use crate::request::{Request, Trace};
     pub use crate::say::line as say_line;
@@ -75,8 +77,8 @@ pub mod tables {
 pub mod events {
     pub use crate::event::frame::{Frame, StackEnd};
     pub use crate::event::{
-        Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, PidTranslation, Piece, PieceState,
-        PieceTime, Socket, SocketAddresses, Stack, TaskId, Time,
+        Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, Injected, PidTranslation, Piece,
+        PieceState, PieceTime, Socket, SocketAddresses, Stack, TaskId, Time,
     };
 }
 

@@ -1,6 +1,7 @@
 //! The validated command line. Nothing is looked up for it: no file is opened and no name is resolved.
 
 pub mod filter;
+pub mod inject;
 pub mod select;
 
 use crate::probe::grammar::Probe;
@@ -8,6 +9,7 @@ use crate::session::{CallGraph, Terms};
 use crate::show::Show;
 use crate::text::glob;
 use filter::Expr;
+use inject::Injection;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -221,6 +223,9 @@ pub struct EventSelection {
     pub no_inherit: bool,
     /// `-D`, in nanoseconds.
     pub delay: Option<u64>,
+    /// `--inject`: the calls of the command that are answered, delayed or accompanied by a signal. A later one replaces
+    /// what earlier ones say of a call.
+    pub injections: Vec<Injection>,
 }
 
 /// The page faults of `-F`.

@@ -10,6 +10,7 @@ mod initial_state;
 mod sentences;
 pub mod session;
 mod signals;
+mod supervise;
 mod verdict;
 mod watch;
 pub mod worker;
@@ -80,7 +81,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
         Target::Command(command) => Some(command),
         Target::Running { timer, .. } => timer.as_ref(),
     };
-    let program = match command.map(plan::program).transpose() {
+    let mut program = match command.map(plan::program).transpose() {
         // strace executes no script without an interpreter line.
         Ok(program) => program.map(|program| Program { by_shell: program.by_shell && !request.run.as_strace, ..program }),
         Err(refused) if request.run.as_strace => {
@@ -92,8 +93,10 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
             return Ok(refused.exit_code());
         }
     };
+    supervise::add_filter(&plan, program.as_mut());
     let child = program.as_ref().map(Child::fork).transpose().context("cannot fork the command")?;
     child.iter().for_each(|child| descriptors::restore(child.pid, before));
+    let supervisor = supervise::supervise(request, &plan, programs.as_ref(), child.as_ref())?;
     let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
 
     let output = Output::open(&request.output)?;
@@ -118,7 +121,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let mut run = Run {
         request,
         plan: &plan,
-        drain: Drain::new(armed, notices.0),
+        drain: Drain::new(armed, notices.0).supervised_by(supervisor),
         run_events,
         queue: Some(sender),
         enough,

@@ -2,7 +2,7 @@
 //!
 //! The first byte chooses the kind of input.
 
-use rtrace::events::{Call, CallId, EntryState, EventIndex, ExitState, PidTranslation, Time};
+use rtrace::events::{Call, CallId, EntryState, EventIndex, ExitState, Injected, PidTranslation, Time};
 use rtrace::records::{self, Body, CallRecord, Chunk, Dump, EventSpec, EventTable, Form, Merge, Records, Role, Round, Terms, field};
 
 pub fn run(bytes: &[u8]) {
@@ -66,6 +66,7 @@ fn call(raw: &[u8]) {
         pids: PidTranslation::Same,
         ids: Vec::new(),
         stack: None,
+        injected: Injected::default(),
     };
     let _ = records::add_pieces(seen.pieces, &mut call);
     for piece in &call.pieces {

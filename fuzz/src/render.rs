@@ -1,7 +1,7 @@
 //! Decodes calls and prints their lines in every style.
 
 use rtrace::events::{
-    Abi, Call, CallId, EntryState, Event, EventKind, ExitState, PidTranslation, Piece, PieceState, PieceTime, TaskId, Time,
+    Abi, Call, CallId, EntryState, Event, EventKind, ExitState, Injected, PidTranslation, Piece, PieceState, PieceTime, TaskId, Time,
 };
 use rtrace::output::{Nameless, Style, StyleContext, create_style};
 use rtrace::program::{self, Parsed, Request};
@@ -50,6 +50,7 @@ pub fn call(abi: Abi, nr: i64, args: [u64; 6], ret: i64) -> Call {
         pids: PidTranslation::Same,
         ids: Vec::new(),
         stack: None,
+        injected: Injected::default(),
     }
 }
 

@@ -6,6 +6,7 @@ use super::{Armed, CpuRing};
 use crate::bpf::in_flight::InFlight;
 use crate::bpf::is_of_rtrace;
 use crate::event::{EventIndex, Notice, NoticeCode, Synthesized, Time};
+use crate::inject::Supervisor;
 use crate::say;
 use crate::source::chunk::{Chunk, Form, Round};
 use crate::source::instance::Instance;
@@ -36,6 +37,8 @@ pub struct Drain {
     synthesized: Vec<(Time, Synthesized)>,
     /// Emptied buffers for reuse.
     spare: Vec<Vec<u8>>,
+    /// The process that changes calls of the command, if there is one.
+    supervisor: Option<Supervisor>,
     overrun_is_reported: bool,
     read_error_is_reported: bool,
 }
@@ -49,9 +52,20 @@ impl Drain {
             armed,
             programs: BTreeSet::new(),
             spare: Vec::new(),
+            supervisor: None,
             overrun_is_reported: false,
             read_error_is_reported: false,
         }
+    }
+
+    /// Adds what this supervisor reports to each round, until [`Drain::let_calls_pass`].
+    pub fn supervised_by(self, supervisor: Option<Supervisor>) -> Drain {
+        Drain { supervisor, ..self }
+    }
+
+    /// Ends the changes of calls.
+    pub fn let_calls_pass(&mut self) {
+        self.supervisor = None;
     }
 
     /// Returns the armed events, programs and rings that this drain empties.
@@ -150,6 +164,9 @@ impl Drain {
             synthesized: std::mem::take(&mut self.synthesized),
         };
         round.synthesized.extend(self.armed.ended_task_aggregates(round.started));
+        // A report precedes the records of its call. If a ring has such a record and the report comes in the next
+        // round, the record is later than the start of this round, and the merge holds it back until then.
+        round.synthesized.extend(self.supervisor.as_mut().map(Supervisor::reports).unwrap_or_default());
         for CpuRing { cpu, ring, early, .. } in &mut self.armed.rings {
             let mut bytes = self.spare.pop().unwrap_or_default();
             bytes.clear();

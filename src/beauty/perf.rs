@@ -133,6 +133,8 @@ impl Perf {
         if call.exit == ExitState::Never && lookup::requests::opcode(call.nr).is_some() {
             out.extend_from_slice(b" (no completion asked)");
         }
+        out.extend_from_slice(if call.injected.answered { b" (injected)" } else { b"" });
+        out.extend_from_slice(if call.injected.delayed { b" (delayed)" } else { b"" });
         if let Some(width) = self.width {
             width::fit_call(out, line, args, outcome, width);
         }

@@ -2,8 +2,8 @@
 
 use super::row::*;
 use crate::event::{
-    Abi, Call, CallFile, CallId, Comm, EntryState as Begin, Event, EventKind, ExitState, FdPlace, File, Piece, PieceState, PieceTime,
-    TaskId, Time,
+    Abi, Call, CallFile, CallId, Comm, EntryState as Begin, Event, EventKind, ExitState, FdPlace, File, Injected, Piece, PieceState,
+    PieceTime, TaskId, Time,
 };
 use crate::show::{Mode, Show, SummaryBy, TimeFormat};
 use smallvec::SmallVec;
@@ -172,6 +172,7 @@ pub fn call(args: [u64; 6], ret: i64) -> Call {
         pids: crate::event::PidTranslation::Same,
         ids: Vec::new(),
         stack: None,
+        injected: Injected::default(),
     }
 }
 

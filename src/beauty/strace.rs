@@ -121,6 +121,8 @@ impl Strace {
         if !is_raw && matches!(returned, Returned::Value(_)) {
             arguments::behind(out, decoded, self.options_of(row));
         }
+        out.extend_from_slice(if call.injected.answered { b" (INJECTED)" } else { b"" });
+        out.extend_from_slice(if call.injected.delayed { b" (DELAYED)" } else { b"" });
         if let (Some(precision), Some(duration)) = (self.show.strace.durations, call.duration()) {
             // Writing to a Vec does not fail.
             _ = write!(out, " <{}", duration / 1_000_000_000);

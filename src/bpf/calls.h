@@ -6,6 +6,7 @@
 
 #include "aggregate.h"
 #include "capture.h"
+#include "due_signals.h"
 #include "filter.h"
 #include "stacks.h"
 
@@ -147,6 +148,8 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	struct task *task = caller(current, 1);
 	if (!task || (task->mode == MODE_SET_UP && !(flags & PLAN_EXECUTES)))
 		return;
+	if (settings.sends_signals)
+		send_due_signal();
 	u32 left_open = take_open(task);
 	if (left_open)
 		emit_open(ctx, current, task, left_open, HOW_UNSEEN, UNSTACKED);
@@ -336,8 +339,12 @@ static __always_inline void exited(void *ctx, struct pt_regs *regs, s64 ret)
 		barrier();
 		if (settings.sums && sum_up(ctx, current, task, which.nr, ret))
 			return;
-		if (emit_returned(ctx, current, task, open, which.nr, ret, shown))
+		if (emit_returned(ctx, current, task, open, which.nr, ret, shown)) {
+			/* That of an answered call; the record of the call precedes that of the signal. */
+			if (settings.sends_signals)
+				send_due_signal();
 			return;
+		}
 		emit_open(ctx, current, task, open, HOW_UNSEEN, UNSTACKED);
 	}
 	int second_return = flags & PLAN_CLONES && ret == 0;

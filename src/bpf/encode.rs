@@ -69,6 +69,8 @@ impl Settings {
             struct_limit,
             self.entries.is_any().into(),
             self.directories.into(),
+            self.sends_signals.into(),
+            0,
         ];
         bytes.extend(last.iter().flat_map(|word| word.to_ne_bytes()));
         bytes

@@ -45,7 +45,8 @@ fn c_structs_have_the_layout_that_rust_reads_and_writes() {
         [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20), ("sums", 24)];
     let more = [("hooks", 28), ("failures", 32), ("user", 36), ("filters", 40), ("cpus", 44), ("min_duration", 48)];
     let last = [("nested", 56), ("own_only", 60), ("group", 64), ("struct_limit", 68), ("entries", 72), ("directories", 76)];
-    assert_eq!(members("settings"), (80, named(&[&settings[..], &more, &last].concat())));
+    let last = [&last[..], &[("sends_signals", 80), ("unused", 84)]].concat();
+    assert_eq!(members("settings"), (88, named(&[&settings[..], &more, &last].concat())));
     let test = [("what", 0), ("op", 1), ("width", 2), ("flags", 3), ("length", 4), ("with", 8)];
     assert_eq!(members("filter_test"), (filter::TEST_BYTES, named(&test)));
     assert_eq!(members("filter"), (filter_bytes::FILTER_BYTES, named(&[("count", 0), ("unused", 4), ("tests", 8)])));

@@ -92,6 +92,9 @@ struct settings {
 	u32 entries;
 	/* The path of the current directory is recorded for AT_FDCWD. */
 	u32 directories;
+	/* The supervisor may want tasks to get signals (due_signals). */
+	u32 sends_signals;
+	u32 unused;
 };
 
 enum {

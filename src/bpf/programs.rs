@@ -188,13 +188,16 @@ impl Programs {
             return Ok(InFlight::default());
         }
         let Hooks::Own { events, cpu } = self.settings.hooks.clone() else {
-            self.attach_to_all(self.on_all.leave)?;
+            self.attach_exit_to_all()?;
             let begun = self.list_begun()?;
             self.attach_to_all(self.on_all.enter)?;
             return Ok(begun);
         };
         self.trace_32_bit_calls()?;
         self.compat_unseen = 0;
+        if self.settings.begins_answered() {
+            self.attach_to_events(EVENTS.answer, events.iter().map(|event| event.exit), cpu)?;
+        }
         self.attach_to_events(EVENTS.leave, events.iter().map(|event| event.exit), cpu)?;
         let begun = self.list_begun()?;
         self.attach_to_events(EVENTS.enter, events.iter().map(|event| event.enter), cpu)?;
@@ -203,6 +206,13 @@ impl Programs {
 
     fn list_begun(&self) -> anyhow::Result<InFlight> {
         if self.settings.sums { Ok(InFlight::default()) } else { self.list_with_stacks("list_begun") }
+    }
+
+    fn attach_exit_to_all(&mut self) -> anyhow::Result<()> {
+        if self.settings.begins_answered() {
+            self.attach_to_all(self.on_all.answer)?;
+        }
+        self.attach_to_all(self.on_all.leave)
     }
 
     fn attach_to_all(&mut self, name: &str) -> anyhow::Result<()> {
@@ -227,7 +237,7 @@ impl Programs {
         }
         let needed = |name: &str| is_needed(name, &self.settings, HookSet::Compat, self.on_all, self.on_all);
         self.compat = Some(LoadedObject::load(&self.settings, HookSet::Compat, needed, Some(&self.loaded))?);
-        self.attach_to_all(self.on_all.leave)?;
+        self.attach_exit_to_all()?;
         self.attach_to_all(self.on_all.enter)?;
         self.compat_unseen = self.account().compat;
         Ok(())
@@ -338,6 +348,12 @@ impl Programs {
         Account::of_cpus(&self.accounts)
     }
 
+    /// Returns the descriptor of the memory from which the programs take signals for tasks (`--inject`), if they do.
+    pub fn due_signals(&self) -> Option<OwnedFd> {
+        let map = self.loaded.map(".data.due_signals").ok().filter(|_| self.settings.sends_signals && !self.settings.sums)?;
+        map.as_fd().try_clone_to_owned().ok()
+    }
+
     /// Returns the opcodes of the counted requests of io_uring that were made, and how many of each.
     pub fn requests_made(&self) -> Vec<(u8, u64)> {
         let Some(made) = &self.requests_made else { return Vec::new() };
@@ -361,8 +377,13 @@ impl Programs {
 /// Returns whether a program belongs to an rtrace, this one or another. Such a program never suppresses the records of
 /// other users of a tracepoint's event.
 pub fn is_of_rtrace(id: u32) -> bool {
-    let is_ours =
-        |name: &str| name == EVENTS.enter || name == EVENTS.leave || name == EVENTS.tasks[2] || name.starts_with(super::user::NAME_PREFIX);
+    let is_ours = |name: &str| {
+        name == EVENTS.enter
+            || name == EVENTS.leave
+            || name == EVENTS.answer
+            || name == EVENTS.tasks[2]
+            || name.starts_with(super::user::NAME_PREFIX)
+    };
     libbpf_rs::query::ProgInfoIter::default().any(|info| info.id == id && info.name.to_str().is_some_and(is_ours))
 }
 

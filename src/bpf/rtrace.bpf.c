@@ -3,7 +3,8 @@
  * Writes one record for each call: entry and exit are paired here, in the task's memory.
  *
  * The programs are attached to raw tracepoints, where their return value does not matter, or to the perf events of
- * tracepoints, where it must be 1. They change nothing in the traced task. Every call that is traced at its entry is
+ * tracepoints, where it must be 1. They change nothing in the traced task, except for signals that the user wants it to
+ * get (--inject). Every call that is traced at its entry is
  * written once, or counted as lost once:
  *
  *     entered, returned                        written at its return
@@ -29,6 +30,7 @@
 #include "list_stacks.h"
 #include "signals.h"
 #include "calls.h"
+#include "answered.h"
 #include "requests.h"
 #include "follow.h"
 #include "lists.h"

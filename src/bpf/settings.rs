@@ -145,6 +145,11 @@ pub struct Settings {
     pub own_only: Option<(u32, u32)>,
     /// The calls whose entries have records of their own.
     pub entries: Entries,
+    /// Calls without an entry may have been answered by the supervisor of `--inject`: a further program begins them at
+    /// their exit.
+    pub answered: bool,
+    /// The supervisor may want tasks to get signals.
+    pub sends_signals: bool,
     /// The requests of io_uring whose arguments are read, or that are counted.
     pub requests: Requests,
     /// Conditions on calls, by the index of the row and the ABI. Calls that certainly do not satisfy them are only

@@ -230,6 +230,10 @@ pub struct WhatArgs {
     /// Show only calls that failed
     #[arg(long)]
     pub failure: bool,
+    /// Answer, delay or disturb calls of COMMAND: openat:error=ENOENT:when=2, read:delay_enter=5ms, close:retval=0,
+    /// write:signal=USR1; several --inject add up
+    #[arg(long, value_name = "SET:ACTION", action = ArgAction::Append)]
+    pub inject: Vec<String>,
     /// Trace page faults: all, major (maj) or minor (min)
     #[arg(short = 'F', long, value_name = "KIND")]
     pub pf: Option<FaultsArg>,

@@ -157,7 +157,7 @@ fn words_of(options: &Options, expressions: &Expressions) -> Result<Vec<OsString
     options.env.iter().for_each(|variable| add(&[&word("--env"), variable]));
     options.user.iter().for_each(|user| add(&[&word("--run-as"), user]));
     options.engine.iter().for_each(|engine| add(&[&word("--engine"), engine]));
-    expressions.selection.iter().for_each(|more| add(&[more]));
+    expressions.injections.iter().chain(&expressions.selection).for_each(|more| add(&[more]));
     add(&[&word("--")]);
     words.extend(options.command.iter().cloned());
     Ok(words)
@@ -319,6 +319,17 @@ mod tests {
         );
         assert_eq!(translated(&["-efile", "-D", "--seccomp-bpf", "ls"]).unwrap().0, "--no-inherit -e %file -- ls");
         assert_eq!(translated(&["-e", "none", "-e", "signal=none", "ls"]).unwrap().0, "--no-inherit --no-syscalls --signals -- ls");
+        let changes = |expression: &str| translated(&["-e", expression, "ls"]).unwrap().0;
+        let first = "--no-inherit --inject /^openat$/,%net:error=ENOENT:when=2+ -- ls";
+        assert_eq!(changes("inject=openat,%net:error=ENOENT:when=2+"), first);
+        assert_eq!(changes("inject=!close:delay_enter=3"), "--no-inherit --inject !/^close$/:delay_enter=3 -- ls");
+        assert_eq!(changes("fault=all:when=3"), "--no-inherit --inject all:error=ENOSYS:when=3 -- ls");
+        assert_eq!(changes("fault=/^open"), "--no-inherit --inject /^open/:error=ENOSYS -- ls");
+        assert_eq!(changes("fault=?bogus"), "--no-inherit -- ls");
+        assert_eq!(
+            translated(&["--fault=close", "--inject=open:retval=3", "ls"]).unwrap().0,
+            "--no-inherit --inject /^open$/:retval=3 --inject /^close$/:error=ENOSYS -- ls"
+        );
         let (_, lines) = translated(&["-e", "signal=!usr1,SIGCHLD", "-e", "quiet=exit", "ls"]).unwrap();
         assert_eq!((lines.signals, lines.ends), (!(1 << 10 | 1 << 17), false));
     }
@@ -330,6 +341,13 @@ mod tests {
         assert_eq!(refused(&["--bogus", "ls"]), "unrecognized option '--bogus'");
         assert_eq!(refused(&["-e", "bogus", "ls"]), "invalid system call 'bogus'");
         assert_eq!(refused(&["-e", "signal=bogus", "ls"]), "invalid signal 'bogus'");
-        assert!(refused(&["-e", "inject=openat:error=ENOENT", "ls"]).contains("not supported"));
+        assert_eq!(
+            refused(&["-e", "inject=openat:bogus=1", "ls"]),
+            "invalid inject argument 'openat:bogus=1': bogus=1: an action is error=, retval=, signal=, delay_enter= or when="
+        );
+        assert!(refused(&["-e", "inject=openat", "ls"]).starts_with("invalid inject argument 'openat': "));
+        assert!(refused(&["-e", "fault=openat:retval=1", "ls"]).starts_with("invalid fault argument 'openat:retval=1': "));
+        assert!(refused(&["-e", "inject=openat:delay_exit=1", "ls"]).contains("only before (delay_enter=)"));
+        assert_eq!(refused(&["-e", "inject=bogus:error=1", "ls"]), "invalid system call 'bogus'");
     }
 }

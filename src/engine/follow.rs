@@ -6,6 +6,7 @@ mod calls;
 mod cgroups;
 mod command;
 mod descriptors;
+mod injected;
 mod lifecycle;
 mod namespaces;
 mod paired;

@@ -4,6 +4,7 @@ mod call_events;
 mod calls;
 mod descriptors;
 mod fixture;
+mod injected;
 mod instance;
 mod kernel_pids;
 mod names_at_exit;

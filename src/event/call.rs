@@ -53,12 +53,23 @@ pub struct Call {
     pub ids: Vec<(u8, u32)>,
     /// The call chain, if one was requested and recorded.
     pub stack: Option<Arc<Stack>>,
+    /// What the supervisor of `--inject` did to the call.
+    pub injected: Injected,
+}
+
+/// What the supervisor of `--inject` did to a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Injected {
+    /// It returned a value in the kernel's place: the call was not executed.
+    pub answered: bool,
+    /// It delayed the call. The delay is part of the call's duration.
+    pub delayed: bool,
 }
 
 /// What is known of a call's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryState {
-    /// The entry was recorded.
+    /// The entry was recorded, or the supervisor of `--inject` reported it.
     Seen,
     /// The call has no entry record for a known reason: a seccomp filter answered it, a thread other than the leader
     /// executed a program, or the call began before the trace.

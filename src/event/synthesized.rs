@@ -35,6 +35,19 @@ pub struct StackMemory {
     pub stack: Vec<u8>,
 }
 
+/// A copy of memory that an argument of a call points to.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct MemoryCopy {
+    /// The index of the argument (0..=5).
+    pub arg: u8,
+    /// The length of the data in bytes according to the call.
+    pub wanted: u64,
+    /// The bytes that were copied; none if they could not be read.
+    pub bytes: Vec<u8>,
+    /// Whether all of the data was copied.
+    pub is_whole: bool,
+}
+
 /// A synthesized record: one fact that held at the record's time.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Synthesized {
@@ -169,6 +182,24 @@ pub enum Synthesized {
         args: [u64; 6],
         /// The registers and stack for the call chain, if one was requested.
         stack: Option<StackMemory>,
+    },
+    /// The supervisor of `--inject` changed a call, which began at the record's time. What the kernel records of the
+    /// call follows: only its exit if the supervisor answered it, otherwise entry and exit.
+    Injected {
+        /// The thread that made the call.
+        tid: i32,
+        /// The ABI of the call.
+        abi: Abi,
+        /// The number of the syscall in this ABI.
+        nr: i64,
+        /// The argument registers.
+        args: [u64; 6],
+        /// The supervisor returned a value in the kernel's place.
+        answered: bool,
+        /// The supervisor delayed the call.
+        delayed: bool,
+        /// The memory that was copied of a call that was answered, in the order of the arguments.
+        copies: Vec<MemoryCopy>,
     },
     /// A ring was full when rtrace read it, at the record's time. The kernel may have dropped records after the ring's
     /// last one; it writes a LOST record for them only before the ring's next record.

@@ -7,8 +7,8 @@ use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Mechanism, MechanismInputs};
 use super::names_at_exit::AtExit;
 use super::{
-    Buffers, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, items, objects, path_names, paths, requests,
-    sums, target,
+    Buffers, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, injections, items, objects, path_names, paths,
+    requests, sums, target,
 };
 use crate::beauty::row::Syscall;
 use crate::beauty::special::Special;
@@ -43,13 +43,13 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     check_proc()?;
     let what = &request.what;
     let selection = select::resolve(&what.items, what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|e| anyhow!(e))?;
-    let mut notes = made.notes.clone();
+    let injections = injections::resolve(request, &selection)?;
     let of_events = if engine == Engine::Bpf { CallsOfEvents::new(request, &selection) } else { CallsOfEvents::default() };
     let requests = requests::by_bpf(&selection, request.show.mode, tracefs);
     let by_bpf = engine == Engine::Bpf && (!selection.is_empty() || of_events.is_any() || !requests.opcodes.is_empty());
     let (targets, compat) = target::find(&request.target, by_bpf)?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
-    notes.extend(of_this_namespace(&targets));
+    let mut notes: Vec<String> = made.notes.iter().cloned().chain(of_this_namespace(&targets)).collect();
     let shown_signals = gate::signals(request, &selection, targets.scope());
     let graphs = CallGraphs::new(&selection, &what.items, &request.graphs);
     let maps = what.faults.is_some() || graphs::any(request) || made.events().iter().any(RunEvent::returns_in_a_program);
@@ -112,8 +112,9 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         names: names(&selection, &what.items),
         delay: what.delay,
         excluded: excluded(request),
+        injections: injections.rules,
         event_calls: of_events.calls,
-        remarks: selection.notices.clone(),
+        remarks: [selection.notices.clone(), injections.remarks].concat(),
         notes,
         selection,
     })
@@ -283,7 +284,8 @@ impl PlanInputs<'_> {
     ) -> anyhow::Result<bpf::Settings> {
         let (what, show) = (&self.request.what, &self.request.show);
         // Events need calls that are not shown themselves.
-        let in_kernel = !self.is_switched() && !self.of_events.is_any();
+        // What the kernel sees of an answered call lacks its start and its arguments' memory.
+        let in_kernel = !self.is_switched() && !self.of_events.is_any() && what.injections.is_empty();
         let stacks = self.graphs.of_bpf();
         if stacks.is_over() {
             return Err(anyhow!(
@@ -306,6 +308,8 @@ impl PlanInputs<'_> {
             others: self.selection.others.iter().chain(&self.of_events.calls.recorded.others).copied().collect(),
             unknown: self.selection.unknown || self.of_events.calls.recorded.nameless,
             entries: self.of_events.entries.clone(),
+            answered: !what.injections.is_empty(),
+            sends_signals: what.injections.iter().any(|injection| injection.effect.signal.is_some()),
             requests,
             string_limit: show.string_limit,
             full: show.full || show.style == Style::Json,

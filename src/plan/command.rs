@@ -76,6 +76,7 @@ pub fn program(command: &Command) -> Result<Program, CommandError> {
         directory: directory.map_err(|_| cannot(&"the directory's name holds a NUL byte"))?,
         user,
         by_shell: true,
+        filter: None,
     })
 }
 

@@ -17,6 +17,7 @@ mod fds;
 mod filters;
 mod graphs;
 mod hooks;
+mod injections;
 mod items;
 mod mechanism;
 mod names_at_exit;
@@ -42,6 +43,7 @@ pub use paths::unknown_paths;
 use crate::beauty::lookup;
 use crate::event::{Abi, EventIndex};
 use crate::gate;
+use crate::inject::Rules;
 use crate::kernel::output_readers::OutputReader;
 use crate::request::Trace;
 use crate::request::select::Selection;
@@ -90,6 +92,8 @@ pub struct Plan {
     pub frames_max: FramesMax,
     /// The maximum number of bytes of user memory that the kernel copies into one record of a `syscalls:` event.
     pub copied_bytes: u32,
+    /// The calls of the command that are changed (`--inject`).
+    pub injections: Rules,
     /// Nanoseconds from rtrace's start until the events are armed (`--delay`).
     pub delay: Option<u64>,
     /// The processes that a system-wide trace leaves out in addition to rtrace itself, with the reason for each.

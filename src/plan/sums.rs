@@ -20,6 +20,7 @@ pub fn why_records(request: &Trace) -> Option<&'static str> {
         (what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some()), "--filter is about each call"),
         (show.max_events.is_some(), "--max-events counts single calls"),
         (what.items.iter().any(|item| item.terms.nr.is_some()), "nr= counts single calls"),
+        (!what.injections.is_empty(), "--inject changes single calls"),
         (what.switch_on.is_some() || what.switch_off.is_some(), "--switch-on or --switch-off selects single calls"),
     ];
     asked.into_iter().find_map(|(asked, why)| asked.then_some(why))

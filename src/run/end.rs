@@ -23,6 +23,7 @@ impl Run<'_> {
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
         let off = self.drain.disable().context("cannot disable the events");
         let rounds = self.drain.last_rounds();
+        self.drain.let_calls_pass();
         let names_dropped = self.drain.armed().instance().map_or(0, Instance::dropped);
         let shortages = [ShortageKind::NamesOfCalls.counted(self.run_events.misses()), ShortageKind::NamesOfThreads.counted(names_dropped)];
         shortages.into_iter().flatten().for_each(|shortage| self.drain.synthesized(Synthesized::Shortage(shortage)));

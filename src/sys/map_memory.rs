@@ -6,11 +6,9 @@
 //! there and their events are missed: some calls in 100,000 on one CPU of Linux 7.2.
 
 use super::mapped::Mapping;
-#[cfg(feature = "bpf")]
 use rustix::mm::{MapFlags, ProtFlags};
 use std::io;
 use std::ops::Deref;
-#[cfg(feature = "bpf")]
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::AtomicU64;
 
@@ -23,7 +21,6 @@ impl MapMemory {
     ///
     /// # Errors
     /// The errors of mmap(2): the map cannot be mapped, or is smaller by a page or more.
-    #[cfg(feature = "bpf")]
     pub fn of(map: BorrowedFd, words: usize) -> io::Result<MapMemory> {
         Mapping::of(map, words * size_of::<AtomicU64>(), ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED).map(MapMemory)
     }

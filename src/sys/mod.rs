@@ -18,6 +18,7 @@ pub mod priority;
 pub mod remote_memory;
 pub mod rights;
 pub mod ring;
+pub mod seccomp;
 pub mod signals;
 pub mod spawn;
 pub mod users;

@@ -3,14 +3,17 @@
 use super::caller;
 use super::clock;
 use super::map_memory::MapMemory;
+use super::seccomp::{Filter, Listener};
 use super::users::User;
 use crate::event::Time;
 use crate::sys::exit_code::ExitCode;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The program to execute and its environment. All of it is prepared, because a forked child may not allocate.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub struct Program {
     pub user: Option<User>,
     /// Whether the shell executes a script without an interpreter line, as execvp(3) and shells do.
     pub by_shell: bool,
+    /// The calls of the program that a supervisor answers; `None` for none.
+    pub filter: Option<Filter>,
 }
 
 /// The command's process, before and after its exec.
@@ -38,8 +43,29 @@ pub struct Child {
     start_pipe: Option<OwnedFd>,
     /// The pipe that has the failed step and its errno if the program could not be executed, and end of file otherwise.
     outcome: OwnedFd,
-    /// The time of the call of execve(2), which the child stores in shared memory.
-    executed: MapMemory,
+    /// Two words that the child stores: [`EXECUTED`] and [`LISTENER`].
+    shared: MapMemory,
+}
+
+/// The word with the time of the call of execve(2).
+const EXECUTED: usize = 0;
+/// The word with the child's descriptor for the supervisor plus one, or with the negative errno. [`SAFE`] is added if
+/// calls that the supervisor has received are safe from signals.
+const LISTENER: usize = 1;
+const SAFE: i64 = 1 << 32;
+/// How often rtrace looks whether the child has installed its filter. The child makes no call to tell it, because a
+/// supervisor might have to answer that.
+const LISTENER_STEP: Duration = Duration::from_micros(50);
+
+/// A filter that the child has installed.
+#[derive(Debug)]
+pub struct Installed {
+    /// The descriptor by which the kernel asks the supervisor.
+    pub listener: Listener,
+    /// The number of the child's own copy of it, which its exec closes.
+    pub there: i32,
+    /// Whether calls that the supervisor has received are safe from signals ([`Filter::install`]).
+    pub is_safe: bool,
 }
 
 /// The step that failed in the child.
@@ -73,7 +99,7 @@ impl Child {
         let pointers = |strings: &[CString]| strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect::<Vec<_>>();
         let (argv, envp) = (pointers(&program.argv), pointers(&program.envp));
         let shell_argv: Vec<_> = [c"/bin/sh".as_ptr(), program.path.as_ptr()].into_iter().chain(argv.iter().skip(1).copied()).collect();
-        let executed = MapMemory::zeros(1)?;
+        let shared = MapMemory::zeros(2)?;
         // SAFETY: the child runs `child` only, which makes async-signal-safe calls on memory prepared above and never
         // returns. The parent continues.
         match unsafe { libc::fork() } {
@@ -84,9 +110,9 @@ impl Child {
                 drop(start_pipe);
                 // SAFETY: as above. All pointers are to NUL-terminated strings, in lists that end with null and live
                 // until the exec.
-                unsafe { child(program, &argv, &envp, &shell_argv, wait.as_raw_fd(), report_fd.as_raw_fd(), &executed[0]) }
+                unsafe { child(program, &argv, &envp, &shell_argv, wait.as_raw_fd(), report_fd.as_raw_fd(), &shared) }
             }
-            pid => Ok(Child { pid, start_pipe: Some(start_pipe), outcome, executed }),
+            pid => Ok(Child { pid, start_pipe: Some(start_pipe), outcome, shared }),
         }
     }
 
@@ -107,7 +133,7 @@ impl Child {
             }
         };
         if len < 5 {
-            return Ok(Time(self.executed[0].load(Ordering::Acquire)));
+            return Ok(Time(self.shared[EXECUTED].load(Ordering::Acquire)));
         }
         let error = io::Error::from_raw_os_error(i32::from_ne_bytes([report[1], report[2], report[3], report[4]]));
         Err(match report[0] {
@@ -115,6 +141,26 @@ impl Child {
             x if x == StartStep::Directory as u8 => StartError::Directory(error),
             _ => StartError::Execute(error),
         })
+    }
+
+    /// Waits until the child has installed the filter of its program.
+    ///
+    /// # Errors
+    /// The kernel did not accept the filter ([`Filter::install`]), or the child has ended.
+    pub fn installed(&self) -> io::Result<Installed> {
+        let pid = rustix::process::Pid::from_raw(self.pid).ok_or(io::ErrorKind::NotFound)?;
+        let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
+        let stored = loop {
+            match self.shared[LISTENER].load(Ordering::Acquire) as i64 {
+                0 if has_ended(&pidfd)? => return Err(io::ErrorKind::NotFound.into()),
+                0 => std::thread::sleep(LISTENER_STEP),
+                errno @ ..0 => return Err(io::Error::from_raw_os_error(-errno as i32)),
+                stored => break stored,
+            }
+        };
+        let (there, is_safe) = ((stored & (SAFE - 1)) as i32 - 1, stored & SAFE != 0);
+        let listener = rustix::process::pidfd_getfd(&pidfd, there, rustix::process::PidfdGetfdFlags::empty())?;
+        Ok(Installed { listener: Listener::from(listener), there, is_safe })
     }
 
     /// Returns the child's exit status if it has exited. With `wait`, waits for that.
@@ -134,6 +180,12 @@ impl Child {
     }
 }
 
+/// Returns whether a process has ended, by its pidfd.
+fn has_ended(pidfd: &OwnedFd) -> io::Result<bool> {
+    let mut polled = [PollFd::new(pidfd, PollFlags::IN)];
+    Ok(poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0)
+}
+
 /// Runs in the child until its exec.
 ///
 /// # Safety
@@ -146,7 +198,7 @@ unsafe fn child(
     shell_argv: &[*const libc::c_char],
     wait: i32,
     report_fd: i32,
-    executed: &AtomicU64,
+    shared: &[AtomicU64],
 ) -> ! {
     // SAFETY: only async-signal-safe functions are called, with pointers that the caller guarantees; errno is
     // thread-local.
@@ -159,6 +211,12 @@ unsafe fn child(
             let not_found = matches!(step, StartStep::Execute) && error == libc::ENOENT;
             libc::_exit(if not_found { ExitCode::NotFound } else { ExitCode::CannotRun }.code().into())
         };
+        if let Some(filter) = &program.filter {
+            // Before the command's user is set: that user may not install it.
+            let of_listener = |(fd, is_safe)| i64::from(fd) + 1 + if is_safe { SAFE } else { 0 };
+            let stored = filter.install().map_or_else(i64::from, of_listener);
+            shared[LISTENER].store(stored as u64, Ordering::Release);
+        }
         let mut byte = 0u8;
         loop {
             match libc::read(wait, (&raw mut byte).cast(), 1) {
@@ -178,7 +236,7 @@ unsafe fn child(
             fail(StartStep::User);
         }
         caller::restore_state();
-        executed.store(clock::now().0, Ordering::Release);
+        shared[EXECUTED].store(clock::now().0, Ordering::Release);
         libc::execve(program.path.as_ptr(), argv.as_ptr(), envp.as_ptr());
         if program.by_shell && *libc::__errno_location() == libc::ENOEXEC {
             libc::execve(c"/bin/sh".as_ptr(), shell_argv.as_ptr(), envp.as_ptr());

@@ -14,7 +14,8 @@
 use super::behavior::Behavior;
 use super::gaps::{GapMark, Gaps};
 use super::special::Special;
-use crate::event::{Call, EntryState, Time};
+use crate::event::synthesized::MemoryCopy;
+use crate::event::{Abi, Call, EntryState, Injected, Time};
 use crate::task::fds::{FdTableId, FdUse};
 use smallvec::SmallVec;
 
@@ -47,9 +48,28 @@ pub struct ThreadState {
     pub children_nested: Option<bool>,
     /// A read of its /proc files was requested to find out the namespace.
     pub read_requested: bool,
+    /// The call that the supervisor of `--inject` changed, until the kernel's record of it arrives.
+    pub changed: Option<Box<ChangedCall>>,
     /// The task that it created last, with the time.
     pub child: Option<(Time, i32)>,
     origins: Origins,
+}
+
+/// A call that the supervisor of `--inject` changed.
+#[derive(Clone, Debug)]
+pub struct ChangedCall {
+    /// When it began.
+    pub start: Time,
+    /// Its ABI.
+    pub abi: Abi,
+    /// The number of its syscall.
+    pub nr: i64,
+    /// The argument registers.
+    pub args: [u64; 6],
+    /// What was done to it.
+    pub injected: Injected,
+    /// The memory of its arguments, as far as the supervisor copied it.
+    pub copies: Vec<MemoryCopy>,
 }
 
 /// A call that was entered and has not returned.

@@ -17,8 +17,8 @@ fn call(number: u32, args: [u32; 6]) -> Vec<u8> {
     moves.chain([0xcd, 0x80]).collect()
 }
 
-/// getsid(0)
-fn getsid(machine: &Machine) -> Option<String> {
+/// Returns a program that calls getsid(0).
+pub fn getsid(machine: &Machine) -> Option<String> {
     program(machine, &call(147, [0; 6]))
 }
 

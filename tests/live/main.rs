@@ -28,6 +28,7 @@ mod gdb;
 mod habits;
 mod handed_down;
 mod in_flight;
+mod inject;
 mod interrupted;
 #[cfg(feature = "bpf")]
 mod ioctls;

@@ -30,6 +30,7 @@ mod netlink;
 mod odd;
 mod payload;
 mod raw;
+mod results;
 mod seccomp;
 mod signals;
 mod slow;
@@ -57,6 +58,7 @@ workload churn threads|exec|exec-thread    threads that come and go, or a progra
 workload signals SCENE                     is sent signals: fault thread queue timer alarm wait pipe many
 workload held FILE                         the first process of a pid namespace that cannot end until FILE is there
 workload cost KIND COUNT                    COUNT calls, and the CPU time of one; KIND: getppid sendmsg ioctl setsockopt bpf
+workload results THREADS COUNT             getppid on each thread, and prints what the calls returned and how long they took
 workload seccomp COUNT                     getppid, answered with EXDEV by a filter
 workload fds SCENE COUNT DIR               reads 11 bytes of DIR/eleven and 22 of DIR/twenty-two through descriptors that change
 workload memory SCENE COUNT DIR            paths and data where they are hard to read
@@ -102,6 +104,7 @@ fn main() -> ExitCode {
         ["cost", kind, count] => cost::run(kind, number(count)),
         ["signals", scene] => return signals::run(scene),
         ["held", file] => held::run(file.as_ref()),
+        ["results", threads, count] => results::run(number(threads), number(count)),
         ["seccomp", count] => seccomp::run(number(count)),
         ["fds", scene, count, dir] => fds::run(scene, number(count), dir.as_ref()),
         ["names", threads, count, dir] => names::run(number(threads), number(count), dir.as_ref()),

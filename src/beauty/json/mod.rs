@@ -112,6 +112,8 @@ impl Json {
         }
         o.mark("executes", decoded.row().is_some_and(|row| row.does == Special::Execve));
         o.mark("shown_pending", call.shown_pending && call.exit != ExitState::Pending);
+        o.mark("injected", call.injected.answered);
+        o.mark("delayed", call.injected.delayed);
         if call.lost_before > 0 {
             o.uint("lost_before", call.lost_before);
         }

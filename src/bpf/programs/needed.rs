@@ -12,6 +12,9 @@ pub(super) struct ProgramNames {
     pub leave: &'static str,
     /// The program that runs when a call begins.
     pub enter: &'static str,
+    /// The program that begins answered calls at their exit ([`Settings::answered`]). It is attached before `leave`,
+    /// which completes them.
+    pub answer: &'static str,
     /// The programs that follow tasks.
     pub tasks: [&'static str; 3],
     /// Whether closing is slow, as it is for the last descriptor of a tracepoint's event ([`crate::sys::closer`]).
@@ -19,7 +22,8 @@ pub(super) struct ProgramNames {
 }
 
 /// The programs on raw tracepoints.
-const RAW: ProgramNames = ProgramNames { leave: "leave", enter: "enter", tasks: ["forked", "executed", "ended"], slow: false };
+const RAW: ProgramNames =
+    ProgramNames { leave: "leave", enter: "enter", answer: "answer", tasks: ["forked", "executed", "ended"], slow: false };
 /// The programs on signals, on every kernel.
 pub(super) const SIGNALS: [&str; 2] = ["sent", "delivered"];
 /// The programs on submissions of io_uring: one for Linux 6.3 and later, one for older kernels.
@@ -29,8 +33,13 @@ const COUNTED_REQUESTS: [&str; 2] = ["count_req", "count_sqe"];
 /// The program on completions of io_uring.
 const REQUEST_ENDS: &str = "complete_request";
 /// The programs on the perf events of tracepoints.
-pub(super) const EVENTS: ProgramNames =
-    ProgramNames { leave: "leave_event", enter: "enter_event", tasks: ["awoken", "executed", "ended_event"], slow: true };
+pub(super) const EVENTS: ProgramNames = ProgramNames {
+    leave: "leave_event",
+    enter: "enter_event",
+    answer: "answer_event",
+    tasks: ["awoken", "executed", "ended_event"],
+    slow: true,
+};
 
 impl ProgramNames {
     /// Returns the programs that trace all calls on this kernel.
@@ -43,7 +52,9 @@ impl ProgramNames {
 pub(super) fn is_needed(program: &str, settings: &Settings, on: HookSet, calls: &ProgramNames, tasks: &ProgramNames) -> bool {
     match program {
         _ if is_of_calls(program) && !settings.traces_calls() => false,
-        _ if is_of_calls(program) => program == calls.enter || program == calls.leave,
+        _ if is_of_calls(program) => {
+            program == calls.enter || program == calls.leave || program == calls.answer && settings.begins_answered()
+        }
         _ if on == HookSet::Compat => false,
         _ if is_of_tasks(program) => tasks.tasks.contains(&program),
         _ if SIGNALS.contains(&program) => settings.signals,
@@ -65,7 +76,7 @@ pub(super) fn lists_stacks(settings: &Settings) -> bool {
 
 /// Returns whether a program is attached to syscalls, on either kind of tracepoints.
 pub(super) fn is_of_calls(program: &str) -> bool {
-    [RAW, EVENTS].iter().any(|of| program == of.enter || program == of.leave)
+    [RAW, EVENTS].iter().any(|of| program == of.enter || program == of.leave || program == of.answer)
 }
 
 /// Returns whether a program follows tasks, on either kind of tracepoints.
@@ -86,6 +97,11 @@ impl Settings {
     /// Returns whether any calls are traced.
     pub(super) fn traces_calls(&self) -> bool {
         self.unknown || !self.calls.is_empty() || !self.others.is_empty()
+    }
+
+    /// Returns whether answered calls are begun at their exit.
+    pub(super) fn begins_answered(&self) -> bool {
+        self.answered && !self.sums
     }
 
     /// Returns the programs on requests of io_uring, if their arguments are read or they are counted.

@@ -1,6 +1,6 @@
 use super::files::PROTOCOL_BYTES;
 use super::*;
-use crate::event::{Call, CallId, EntryState, ExitState, FdPlace, Piece, PieceState, PieceTime};
+use crate::event::{Call, CallId, EntryState, ExitState, FdPlace, Injected, Piece, PieceState, PieceTime};
 use proptest::prelude::*;
 
 fn call() -> Call {
@@ -20,6 +20,7 @@ fn call() -> Call {
         pids: crate::event::PidTranslation::Same,
         ids: Vec::new(),
         stack: None,
+        injected: Injected::default(),
     }
 }
 

@@ -215,10 +215,10 @@ pub const HABITS: &[Habit] = &[
         "ls",
     ),
     option(
-        &["--fault", "--inject"],
-        "--inject=openat:error=ENOENT ls",
-        "rtrace changes nothing in the traced program; to inject errors, use strace",
-        "ls",
+        &["--fault"],
+        "--fault=openat ls",
+        "--fault is strace's: write --inject SET:error=ENOSYS, or another error",
+        "--inject openat:error=ENOSYS ls",
     ),
     option(
         &["--kill-on-exit"],
@@ -310,8 +310,8 @@ pub const HABITS: &[Habit] = &[
     item(
         &["inject=", "fault="],
         "-e inject=openat:error=ENOENT ls",
-        "rtrace changes nothing in the traced program; to inject errors, use strace",
-        "ls",
+        "strace's -e inject= is --inject: write --inject SET:error=ENOENT; for -e fault=SET, write --inject SET:error=ENOSYS",
+        "--inject openat:error=ENOENT ls",
     ),
     item(
         &["read=", "reads=", "r=", "write=", "writes=", "w="],

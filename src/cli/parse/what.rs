@@ -6,6 +6,7 @@ use crate::cli::args::{Cli, FaultsArg};
 use crate::cli::config::Config;
 use crate::probe::grammar::{self, Line};
 use crate::request::filter::{self, Expr};
+use crate::request::inject::{self, Injection};
 use crate::request::{EventSelection, Faults, Item, Selector, select};
 use crate::session::Terms;
 use clap::ArgMatches;
@@ -48,7 +49,23 @@ pub fn what(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<EventSel
         without_pids: numbers("--filter-pids", &cli.target.filter_pids)?,
         no_inherit: cli.target.no_inherit || config.no_inherit == Some(true),
         delay: cli.target.delay,
+        injections: cli.what.inject.iter().map(|text| injection(cli, text)).collect::<Result<_, _>>()?,
     })
+}
+
+/// Parses an `--inject`, which needs a command.
+fn injection(cli: &Cli, text: &str) -> Result<Injection, Stop> {
+    let of_running = cli.target.all_cpus || cli.target.cpu.is_some() || cli.target.uid.is_some() || cli.target.cgroup.is_some();
+    let of_tasks = !cli.target.pid.is_empty() || !cli.target.tid.is_empty() || cli.target.container.is_some();
+    if cli.command.is_empty() || of_running || of_tasks {
+        return Err(wrong(format!(
+            "--inject {text}: only calls of a command that rtrace starts can be changed, because its process must install a filter before it executes the program"
+        )));
+    }
+    if cli.target.delay.is_some() {
+        return Err(wrong("--inject changes only traced calls, from the first one on: leave -D out".to_owned()));
+    }
+    inject::parse(text).map_err(|why| wrong(format!("--inject {text}: {why}")))
 }
 
 /// Returns the items of all `-e` and `--probe`, each with the `--filter` that follows it, and the filter that applies

@@ -3,6 +3,7 @@
 use super::{Refused, values};
 use crate::beauty::lookup;
 use crate::beauty::tables::SYSCALLS;
+use crate::request::inject;
 use crate::request::select::GROUPS;
 use crate::show::strace::CallSet;
 use regex::bytes::Regex;
@@ -23,12 +24,20 @@ enum Word<'a> {
     Nothing,
 }
 
-/// Returns the options of rtrace that trace a set of calls.
-pub fn selection(set: &str) -> Result<Vec<OsString>, Refused> {
+/// A set of calls in rtrace's own language.
+pub enum Items {
+    /// All calls.
+    All,
+    /// The calls that these items select; none if there are none.
+    Some(Vec<String>),
+}
+
+/// Translates a set of calls.
+pub fn items(set: &str) -> Result<Items, Refused> {
     let (is_negated, list) = values::set(set);
     match (list, is_negated) {
-        ("all", false) | ("none", true) => return Ok(Vec::new()),
-        ("none", false) | ("all", true) => return Ok(nothing()),
+        ("all", false) | ("none", true) => return Ok(Items::All),
+        ("none", false) | ("all", true) => return Ok(Items::Some(Vec::new())),
         _ => {}
     }
     let sign = if is_negated { "!" } else { "" };
@@ -42,7 +51,39 @@ pub fn selection(set: &str) -> Result<Vec<OsString>, Refused> {
             Word::Nothing => None,
         });
     }
-    Ok(if items.is_empty() && !is_negated { nothing() } else { items.into_iter().flat_map(|item| ["-e".into(), item.into()]).collect() })
+    Ok(if items.is_empty() && is_negated { Items::All } else { Items::Some(items) })
+}
+
+/// Returns the options of rtrace that trace a set of calls.
+pub fn selection(set: &str) -> Result<Vec<OsString>, Refused> {
+    Ok(match items(set)? {
+        Items::All => Vec::new(),
+        Items::Some(items) if items.is_empty() => nothing(),
+        Items::Some(items) => items.into_iter().flat_map(|item| ["-e".into(), item.into()]).collect(),
+    })
+}
+
+/// Returns the options of rtrace for the value of `inject=` or `fault=`; none for an empty set of calls.
+pub fn injection(option: &str, value: &str) -> Result<Vec<OsString>, Refused> {
+    let wrong = |why: &str| Refused::Wrong(format!("invalid {option} argument '{value}': {why}"));
+    let (set, actions) = inject::split_set(value);
+    let items = items(set)?;
+    let actions = match (option, actions.unwrap_or_default()) {
+        ("fault", "") => "error=ENOSYS".to_owned(),
+        ("fault", actions) => match actions.split(':').find(|action| !action.starts_with("error=") && !action.starts_with("when=")) {
+            Some(action) => return Err(wrong(&format!("{action}: fault= has only error= and when="))),
+            None if actions.split(':').any(|action| action.starts_with("error=")) => actions.to_owned(),
+            None => format!("error=ENOSYS:{actions}"),
+        },
+        (_, "") => return Err(wrong("what is to happen to the calls is missing (error=ENOENT, for example)")),
+        (_, actions) => actions.to_owned(),
+    };
+    inject::effect(&actions).map_err(|why| wrong(&why))?;
+    Ok(match items {
+        Items::All => vec!["--inject".into(), format!("all:{actions}").into()],
+        Items::Some(items) if !items.is_empty() => vec!["--inject".into(), format!("{}:{actions}", items.join(",")).into()],
+        Items::Some(_) => Vec::new(),
+    })
 }
 
 /// No system calls. Signals are shown nevertheless.

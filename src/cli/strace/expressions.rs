@@ -13,6 +13,8 @@ use std::ffi::OsString;
 pub struct Expressions {
     /// Words of rtrace's own command line that choose the calls.
     pub selection: Vec<OsString>,
+    /// Words of rtrace's own command line that change calls.
+    pub injections: Vec<OsString>,
     /// The signals that are shown, as bits.
     pub signals: u128,
     /// How the calls that are shown end.
@@ -49,6 +51,7 @@ impl Expressions {
     pub fn read(options: &Options) -> Result<Expressions, Refused> {
         let mut expressions = Expressions {
             selection: Vec::new(),
+            injections: Vec::new(),
             signals: u128::MAX,
             outcomes: Outcomes::all(),
             descriptors: None,
@@ -97,7 +100,8 @@ impl Expressions {
             "decode-fds" | "decode-fd" => self.files = files(value)?,
             "decode-pids" | "decode-pid" => self.pids(value)?,
             "kvm" if !matches!(value, "vcpu" | "vcpu+") => return Err(Refused::Wrong(format!("invalid -e kvm= argument: '{value}'"))),
-            "kvm" | "fault" | "inject" | "namespace" => {
+            "inject" | "fault" => self.injections.extend(calls::injection(name, value)?),
+            "kvm" | "namespace" => {
                 return Err(Refused::Wrong(format!("-e {name}={value} is not supported (rtrace has no such option)")));
             }
             _ => return Ok(false),
@@ -152,7 +156,9 @@ fn long_forms(options: &Options) -> impl Iterator<Item = (&'static str, &str)> {
         ("decode-fds", &options.decode_fds),
         ("decode-pids", &options.decode_pids),
     ];
-    forms.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)))
+    let changes = [("inject", &options.inject), ("fault", &options.fault)];
+    let changes = changes.into_iter().flat_map(|(name, values)| values.iter().map(move |value| (name, value.as_str())));
+    forms.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))).chain(changes)
 }
 
 /// Returns the signals of a set, as bits.

@@ -26,6 +26,10 @@ pub struct Options {
     pub signal: Option<String>,
     #[arg(long)]
     pub status: Option<String>,
+    #[arg(long, action = ArgAction::Append)]
+    pub inject: Vec<String>,
+    #[arg(long, action = ArgAction::Append)]
+    pub fault: Vec<String>,
     #[arg(long)]
     pub abbrev: Option<String>,
     #[arg(long)]

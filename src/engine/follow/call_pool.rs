@@ -1,6 +1,6 @@
 //! A pool of calls whose memory is reused.
 
-use crate::event::{Abi, Call, CallId, EntryState, Event, EventKind, ExitState, PidTranslation};
+use crate::event::{Abi, Call, CallId, EntryState, Event, EventKind, ExitState, Injected, PidTranslation};
 use smallvec::SmallVec;
 
 /// The maximum number of calls in the pool.
@@ -39,6 +39,7 @@ impl CallPool {
             pids: PidTranslation::default(),
             ids: Vec::new(),
             stack: None,
+            injected: Injected::default(),
         })
     }
 
@@ -63,7 +64,7 @@ impl CallPool {
             call.payload.clear();
             call.payload.shrink_to(PAYLOAD_KEPT);
             call.files.clear();
-            call.stack = None;
+            (call.stack, call.injected) = (None, Injected::default());
             self.calls.push(call);
         }
     }

@@ -50,6 +50,9 @@ impl Follower {
         let mut call = self.new_call(context, abi, nr);
         call.args = Some(args);
         call.pids = PidTranslation::of(self.threads[context.slot.index()].nested != Some(false));
+        if self.threads[context.slot.index()].changed.is_some() {
+            self.delayed(context, &mut call);
+        }
         if !layout.copies.is_empty() {
             layout.copy_pieces(raw, &mut call);
         }
@@ -111,6 +114,11 @@ impl Follower {
         let (special, ret) = (behavior.special, behavior.returns.extended(ret));
         let mark = self.gaps.mark(context.cpu);
         let record = ExitRecord { time: context.time, mark, raw_nr, ret, special, covers_all: layout.covers_all };
+        if self.threads[context.slot.index()].changed.is_some()
+            && let Some(changed) = self.take_changed(context, (abi, nr), true)
+        {
+            return self.exit_of_answered(context, (record, layout.shown), &changed, events);
+        }
         let outcome = self.threads[context.slot.index()].exit(record);
         match outcome {
             ExitOutcome::Returned(mut open) => {

@@ -61,6 +61,7 @@ impl Follower {
             _ = self.was_in_flight(context, call_record.tid, call_record.start, events);
         }
         let mut call = self.paired_call(context, &call_record);
+        self.complete_changed(context, &mut call);
         if self.stacks.is_some() {
             call.stack = self.stack_of_paired(context, sample, &call_record);
         }

@@ -3,6 +3,7 @@
 use super::Follower;
 use crate::event::synthesized::FileMapping;
 use crate::event::{Event, Notice, PidTranslation, Synthesized, Time};
+use crate::syscall::pairing::ChangedCall;
 use crate::task::ends;
 
 impl Follower {
@@ -44,6 +45,9 @@ impl Follower {
             Synthesized::Full { cpu } => self.gap_ends(*cpu, time),
             Synthesized::InFlight { task, call, last, stack } => self.in_flight(time, *task, (call, stack.as_ref()), *last, events),
             Synthesized::Sleeping { task, nr, args, stack } => self.sleeping(time, *task, (*nr, *args), stack.as_ref()),
+            Synthesized::Injected { tid, abi, nr, args, answered, delayed, copies } => {
+                self.call_changed(*tid, ChangedCall::new(time, (*abi, *nr, *args), (*answered, *delayed), copies));
+            }
             Synthesized::Maps { pid, maps } => {
                 for FileMapping { start, end, offset, file, path } in maps {
                     self.maps.map(*pid, (*start, end.saturating_sub(*start), *offset), true, *file, path);

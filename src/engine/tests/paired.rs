@@ -5,7 +5,7 @@ use crate::bpf::aggregate::tests as aggregate;
 use crate::bpf::record::tests::{returned, written};
 use crate::bpf::record::{CallRecord, RecordKind};
 use crate::engine::Engine;
-use crate::event::{Event, EventIndex, EventKind, Synthesized, TaskEnd, TaskId, Time};
+use crate::event::{Abi, Event, EventIndex, EventKind, Synthesized, TaskEnd, TaskId, Time};
 use crate::session::{EventSpec, Role, Scope, Session};
 use crate::source::record_writer::RecordWriter;
 use crate::source::{Input, Round};
@@ -171,6 +171,31 @@ fn aggregated_calls_are_emitted_together() {
         .collect();
     assert_eq!(aggregates, [(task(7, 9), 5, i64::from(READ)), (task(8, 8), 3, i64::from(READ))]);
     assert_eq!(engine.ledger().calls_account(), Some(CallsAccount { issued: 11, printed: 9, lost: 2 }));
+    assert_eq!(engine.ledger().disagreements().count(), 0);
+}
+
+/// The programs write an answered call at its exit, and the report has its start.
+#[test]
+fn calls_that_were_changed_have_the_start_of_their_report() {
+    let session = session();
+    let report = |at, answered, delayed| {
+        let (abi, args, copies) = (Abi::X86_64, [0; 6], Vec::new());
+        (Time(at), Synthesized::Injected { tid: 7, abi, nr: i64::from(READ), args, answered, delayed, copies })
+    };
+    let unseen = CallRecord { no_entry: true, ret: -5, ..returned(7, READ, 160, 160) };
+    let (events, engine) = run(
+        &session,
+        |ring| {
+            record(ring, task(7, 7), &returned(7, READ, 10, 30));
+            record(ring, task(7, 7), &unseen);
+            record(ring, task(7, 7), &returned(7, READ, 300, 310));
+            record(ring, task(7, 7), &CallRecord { no_entry: true, ..returned(7, READ, 400, 400) });
+        },
+        vec![report(100, true, false), report(200, false, true), counted(4, 0)],
+    );
+    assert_eq!(call_lines(&events), ["7 0@10 = 0 (20)", "7 0@100 = -5 (60)", "7 0@200 = 0 (110)", "7 0@400 unseen = 0 (?)"]);
+    let marks: Vec<_> = calls(&events).iter().map(|call| (call.injected.answered, call.injected.delayed)).collect();
+    assert_eq!(marks, [(false, false), (true, false), (false, true), (false, false)]);
     assert_eq!(engine.ledger().disagreements().count(), 0);
 }
 

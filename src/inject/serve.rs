@@ -1,0 +1,223 @@
+//! The main function of the supervisor.
+
+use super::due_signals::DueSignals;
+use super::memory;
+use super::rules::Counter;
+use super::supervisor::{MESSAGE_MAX, NAME, Order};
+use crate::event::{Synthesized, Time};
+use crate::kernel::procfs;
+use crate::request::inject::Effect;
+use crate::sys::seccomp::{Answer, Listener, Waiting, signal_thread};
+use crate::sys::{clock, detach, file_capabilities};
+use anyhow::Context;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// The target of the link of a filter's descriptor in /proc/PID/fd (kernel/seccomp.c).
+const LISTENER_LINK: &[u8] = b"anon_inode:seccomp notify";
+
+/// How long a thread may take to sleep again after a signal, and how often that is checked.
+const WAKE_MAX: Duration = Duration::from_secs(1);
+const WAKE_STEP: Duration = Duration::from_micros(20);
+
+/// Runs the supervisor, if this process was started as one, and returns its exit code. Otherwise returns `None`.
+///
+/// A program with file capabilities or the set-user-ID bit is never a supervisor: it would act on the orders of any
+/// user.
+pub fn serve_if_started_as_supervisor() -> Option<ExitCode> {
+    if std::env::args_os().next().is_none_or(|name| name != NAME) {
+        return None;
+    }
+    if file_capabilities::is_privileged_program() {
+        return Some(ExitCode::FAILURE);
+    }
+    detach::from_terminal_and_descriptors(c"rtrace-inject");
+    let stdin = std::io::stdin();
+    Some(if supervise(stdin.as_fd()).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn supervise(socket: BorrowedFd) -> anyhow::Result<()> {
+    let (order, listener, signals) = receive_order(socket)?;
+    let counter = Counter::new(&order.rules);
+    let signals = signals.and_then(|map| DueSignals::of(&map).ok());
+    let mut state = State { order, listener, signals, counter, rtrace: Some(socket), is_set_up: false, delayed: BinaryHeap::new() };
+    state.run()
+}
+
+fn receive_order(socket: BorrowedFd) -> anyhow::Result<(Order, Listener, Option<OwnedFd>)> {
+    let mut message = vec![0; MESSAGE_MAX];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut rights = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut message)], &mut rights, RecvFlags::CMSG_CLOEXEC)?;
+    let descriptors = rights.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => Some(files),
+        _ => None,
+    });
+    let mut descriptors = descriptors.flatten();
+    let listener = Listener::from(descriptors.next().context("there is no descriptor")?);
+    Ok((serde_json::from_slice(&message[..received.bytes])?, listener, descriptors.next()))
+}
+
+/// What happens to a call in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Outcome {
+    /// The kernel's number of the question.
+    id: u64,
+    tid: i32,
+    /// The value that the call returns; `None` if it is executed.
+    returns: Option<i64>,
+    /// The signal that the thread gets.
+    signal: Option<i32>,
+}
+
+struct State<'a> {
+    order: Order,
+    listener: Listener,
+    signals: Option<DueSignals>,
+    counter: Counter,
+    /// The socket to rtrace; `None` once rtrace has ended.
+    rtrace: Option<BorrowedFd<'a>>,
+    /// The command was executed. Until then, its calls are rtrace's own.
+    is_set_up: bool,
+    /// The calls that are delayed, with the time until which they are.
+    delayed: BinaryHeap<Reverse<(u64, Outcome)>>,
+}
+
+impl State<'_> {
+    /// Answers calls until no task with the filter is left.
+    fn run(&mut self) -> anyhow::Result<()> {
+        loop {
+            let timeout = self.delayed.peek().map(|Reverse((at, ..))| {
+                let left = at.saturating_sub(clock::now().0);
+                Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 }
+            });
+            let mut polled = vec![PollFd::new(&self.listener, PollFlags::IN)];
+            polled.extend(self.rtrace.as_ref().map(|socket| PollFd::new(socket, PollFlags::empty())));
+            match poll(&mut polled, timeout.as_ref()) {
+                Err(Errno::INTR) => continue,
+                other => _ = other?,
+            }
+            let flags: Vec<PollFlags> = polled.iter().map(PollFd::revents).collect();
+            drop(polled);
+            if flags.get(1).is_some_and(|flags| flags.intersects(PollFlags::HUP | PollFlags::ERR)) {
+                self.rtrace = None;
+            }
+            self.answer_delayed();
+            if flags[0].contains(PollFlags::IN) {
+                if let Some(call) = self.listener.receive()? {
+                    self.handle(&call);
+                }
+            } else if flags[0].intersects(PollFlags::HUP | PollFlags::ERR) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Answers the calls whose delay is over, or all of them if rtrace has ended.
+    fn answer_delayed(&mut self) {
+        while let Some(Reverse((at, outcome))) = self.delayed.peek().copied() {
+            if self.rtrace.is_some() && at > clock::now().0 {
+                return;
+            }
+            self.delayed.pop();
+            self.answer(outcome);
+        }
+    }
+
+    fn answer(&self, outcome: Outcome) {
+        let Outcome { id, tid, returns, signal } = outcome;
+        let answer = returns.map_or(Answer::Continue, Answer::Return);
+        let signal = signal.filter(|_| self.listener.is_waiting(id));
+        let signal = signal.filter(|signal| !self.signals.as_ref().is_some_and(|signals| signals.put(tid, *signal)));
+        if let Some(signal) = signal.filter(|_| self.order.is_safe) {
+            signal_thread(tid, signal);
+            self.await_sleep(outcome);
+        }
+        self.listener.answer(id, answer);
+        // A signal before the answer would interrupt the wait, and the call would begin again.
+        if let Some(signal) = signal.filter(|_| !self.order.is_safe) {
+            signal_thread(tid, signal);
+        }
+    }
+
+    /// Waits until a thread that a signal has woken sleeps again. Before Linux 6.17, an answer that comes first is
+    /// lost, and the call begins again.
+    fn await_sleep(&self, Outcome { id, tid, .. }: Outcome) {
+        let until = Instant::now() + WAKE_MAX;
+        let is_awake = || procfs::stat(tid).is_some_and(|stat| stat.state == b'R');
+        while self.listener.is_waiting(id) && is_awake() && Instant::now() < until {
+            std::thread::sleep(WAKE_STEP);
+        }
+    }
+
+    fn handle(&mut self, call: &Waiting) {
+        let began = clock::now();
+        match self.effect(call) {
+            Some(effect) => self.carry_out(call, effect, began),
+            None => self.listener.answer(call.id, Answer::Continue),
+        }
+    }
+
+    /// Returns the effect of a call; `None` if it has none.
+    fn effect(&mut self, call: &Waiting) -> Option<Effect> {
+        self.rtrace?;
+        let is_of_command = call.tid == self.order.command;
+        if is_of_command && !self.is_set_up {
+            let link = procfs::fd_link(self.order.command, self.order.listener_there);
+            self.is_set_up = link.is_none_or(|link| link != LISTENER_LINK);
+            if !self.is_set_up {
+                return None;
+            }
+        }
+        if self.order.alone && !is_of_command {
+            return None;
+        }
+        self.counter.next(call.tid, call.abi, call.nr, |tid| procfs::stat(tid).map(|stat| stat.start_ticks))
+    }
+
+    fn carry_out(&mut self, call: &Waiting, effect: Effect, began: Time) {
+        let (answered, delayed) = (effect.returns.is_some(), effect.delay.is_some());
+        if answered || delayed {
+            // The kernel does not touch the memory of an answered call. Reading it here makes its pages present, so
+            // that the BPF programs can copy them.
+            let mut copies = if answered { memory::copies(call, self.order.string_limit) } else { Vec::new() };
+            if !self.order.with_memory {
+                copies.clear();
+            }
+            if !self.listener.is_waiting(call.id) {
+                return;
+            }
+            let (tid, abi, nr, args) = (call.tid, call.abi, i64::from(call.nr), call.args);
+            self.report(&(began, Synthesized::Injected { tid, abi, nr, args, answered, delayed, copies }));
+        }
+        let outcome = Outcome { id: call.id, tid: call.tid, returns: effect.returns, signal: effect.signal };
+        match effect.delay {
+            Some(delay) => self.delayed.push(Reverse((began.0.saturating_add(delay), outcome))),
+            None => self.answer(outcome),
+        }
+    }
+
+    /// Reports what happens to a call to rtrace, before it happens.
+    fn report(&mut self, report: &(Time, Synthesized)) {
+        let Some(socket) = self.rtrace else { return };
+        let Ok(message) = serde_json::to_vec(report) else { return };
+        let sent = loop {
+            match send(socket, &message, SendFlags::NOSIGNAL) {
+                Err(Errno::INTR) => {}
+                sent => break sent,
+            }
+        };
+        // A message that is too long is the only other error that does not last.
+        if sent.is_err_and(|error| error != Errno::MSGSIZE) {
+            self.rtrace = None;
+        }
+    }
+}

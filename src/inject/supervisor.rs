@@ -1,0 +1,122 @@
+//! The supervisor as rtrace sees it: a process that reports what it did.
+
+use super::Rules;
+use crate::event::{Synthesized, Time};
+use crate::sys::spawn::Installed;
+use anyhow::{Context, anyhow};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, sendmsg, socketpair,
+    sockopt,
+};
+use serde::{Deserialize, Serialize};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// `argv[0]` of the supervisor, by which the program recognizes that it is to be the supervisor.
+pub(super) const NAME: &str = "rtrace-inject";
+/// The greatest length of a message in bytes.
+pub(super) const MESSAGE_MAX: usize = 256 << 10;
+/// The size in bytes of the socket's buffer. The supervisor waits while it is full, and so does the command; rtrace
+/// empties it in each round.
+const BUFFER: usize = 8 << 20;
+
+/// How long the end of the supervisor is awaited, after its socket was closed. It lives on if tasks of the command do.
+const END_MAX: Duration = Duration::from_millis(100);
+
+/// The first message to the supervisor. The descriptor of the filter comes with it, and then that of the signals that
+/// tasks are to get, if the BPF programs send these.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    /// What is changed.
+    pub rules: Rules,
+    /// The command's process.
+    pub command: i32,
+    /// The number of the filter's descriptor in that process, until its exec.
+    pub listener_there: i32,
+    /// Only calls of the command's first thread are changed.
+    pub alone: bool,
+    /// The maximum number of bytes of strings other than paths.
+    pub string_limit: usize,
+    /// Whether reports have the memory of answered calls.
+    pub with_memory: bool,
+    /// Whether calls that the supervisor has received are safe from signals.
+    pub is_safe: bool,
+}
+
+/// The running supervisor. When this is dropped, the supervisor lets all further calls pass.
+#[derive(Debug)]
+pub struct Supervisor {
+    /// Present until the drop.
+    socket: Option<OwnedFd>,
+    child: Child,
+    buffer: Vec<u8>,
+}
+
+impl Supervisor {
+    /// Starts the supervisor of a command's process, which has installed a filter.
+    /// With `alone`, only its first thread is concerned. With `with_memory`, its reports have the memory of calls that
+    /// it answered, at most `string_limit` bytes of a string. `due_signals` is the memory from which the BPF programs
+    /// take the signals that tasks are to get.
+    ///
+    /// # Errors
+    /// The process cannot be started.
+    pub fn start(
+        rules: &Rules,
+        command: i32,
+        installed: Installed,
+        alone: bool,
+        (string_limit, with_memory): (usize, bool),
+        due_signals: Option<OwnedFd>,
+    ) -> anyhow::Result<Supervisor> {
+        let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        // Without the privilege for a larger buffer, the usual one remains.
+        let _ = sockopt::set_socket_send_buffer_size_force(&theirs, BUFFER);
+        let _ = sockopt::set_socket_send_buffer_size(&socket, BUFFER);
+        let Installed { listener, there: listener_there, is_safe } = installed;
+        let order =
+            serde_json::to_vec(&Order { rules: rules.clone(), command, listener_there, alone, string_limit, with_memory, is_safe })?;
+        if order.len() > MESSAGE_MAX {
+            return Err(anyhow!("--inject names too many calls"));
+        }
+        // The signals that end rtrace are blocked in this thread, and are inherited so.
+        let mut program = Command::new("/proc/self/exe");
+        program.arg0(NAME).current_dir("/").stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = program.spawn().context("cannot start the process that answers calls (--inject)")?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut rights = SendAncillaryBuffer::new(&mut space);
+        let descriptors: Vec<_> = std::iter::once(listener.as_fd()).chain(due_signals.iter().map(AsFd::as_fd)).collect();
+        rights.push(SendAncillaryMessage::ScmRights(&descriptors));
+        sendmsg(&socket, &[IoSlice::new(&order)], &mut rights, SendFlags::NOSIGNAL)
+            .context("cannot reach the process that answers calls (--inject)")?;
+        Ok(Supervisor { socket: Some(socket), child, buffer: vec![0; MESSAGE_MAX] })
+    }
+
+    /// Returns what the supervisor has reported since the last call. It reports a call before the call goes on, so that
+    /// the report precedes the records of what follows.
+    pub fn reports(&mut self) -> Vec<(Time, Synthesized)> {
+        let mut reports = Vec::new();
+        let Some(socket) = &self.socket else { return reports };
+        loop {
+            match recv(socket, &mut self.buffer[..], RecvFlags::DONTWAIT) {
+                Ok((_, length @ 1..)) => reports.extend(serde_json::from_slice::<(Time, Synthesized)>(&self.buffer[..length]).ok()),
+                Err(Errno::INTR) => {}
+                _ => return reports,
+            }
+        }
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.socket = None;
+        let until = Instant::now() + END_MAX;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
