@@ -24,9 +24,9 @@ impl Follower {
     /// Takes what the supervisor reported of this call, whose record has just arrived.
     pub(super) fn take_changed(&mut self, context: RecordContext, (abi, nr): (Abi, i64), answered: bool) -> Option<Box<ChangedCall>> {
         let thread = &mut self.threads[context.slot.index()];
-        let is_it = |changed: &Box<ChangedCall>| changed.abi == abi && changed.nr == nr && changed.injected.answered == answered;
         // A report of another call belongs to one whose task was killed, or whose record was lost.
-        thread.changed.take().filter(is_it)
+        let changed = thread.changed.take();
+        changed.filter(|changed| (changed.abi, changed.nr, changed.injected.answered) == (abi, nr, answered))
     }
 
     /// Completes a call that was paired in the kernel by what the supervisor reported.
