@@ -127,10 +127,11 @@ class Memory:
     def add(self, value, offset, kind, what):
         """Puts a value of a kind of `rtrace list` at its place; `kind` is {} if it is not known."""
         place = self.here(value, offset)
-        if place is None:
+        if place is None and not {"bytes", "array", "text"} & set(kind):
             # The memory that a pointer points to is elsewhere, and the pointer itself is the value's address.
             self.put(offset, int(value["address"], 16).to_bytes(8, "little"))
             return
+        place = offset if place is None else place
         raw = raw_bytes(value)
         number = kind.get("number", {})
         if isinstance(value, dict) and "struct" in value:

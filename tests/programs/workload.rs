@@ -6,7 +6,7 @@
 //! span TID NAME TAG BEFORE AFTER one call, and the CLOCK_MONOTONIC nanoseconds read just before and just after it
 //! ```
 //! The tagged call is `lseek(-1, TAG, SEEK_SET)`: it fails immediately, has no effect, and neither libc nor Rust's
-//! runtime makes such a call.
+//! runtime makes such a call. The module `told` has lines of another kind, which describe whole calls.
 #![allow(unsafe_code, reason = "it issues system calls by number")]
 
 mod arguments;
@@ -37,6 +37,7 @@ mod sockopts;
 mod spans;
 mod structs;
 mod tcp;
+mod told;
 mod uring;
 mod zoo;
 
@@ -83,6 +84,13 @@ workload tag TAG                           one tagged call
 workload exit STATUS                       ends with STATUS";
 
 fn main() -> ExitCode {
+    let status = run();
+    told::print();
+    status
+}
+
+/// Runs what the command line says.
+fn run() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {

@@ -1,0 +1,209 @@
+"""Compares the calls that a program told (tests/programs/told.rs) with what rtrace says about them.
+
+The program's line has only numbers and bytes. Of each told call,
+
+  the call    is the one of this task and number that began between the two times of the line
+  return      is the same number
+  registers   are the same numbers, and the value of each argument is made of the number of its register
+  memory      has the same bytes that rtrace's values have, each at the address that rtrace gives for it. reencode.py
+              makes the bytes. Bytes that rtrace does not show must be 0 if the kernel read them, and must be as before
+              the call if the kernel wrote them.
+
+The verdict is `equal`, `different`, or `unchecked` where rtrace's value cannot be made a number or bytes again, or where
+rtrace says that it shows a part only.
+"""
+
+import json
+from collections import defaultdict
+
+from reencode import Memory
+
+BEGIN = '{"told":'
+LOW = (1 << 32) - 1
+ALL = (1 << 64) - 1
+
+
+def split(output):
+    """Returns the calls that are told in the output of a program, and its other lines."""
+    calls, lines = [], []
+    for line in output.splitlines():
+        if line.startswith(BEGIN):
+            calls.append(json.loads(line)["told"])
+        else:
+            lines.append(line)
+    return calls, lines
+
+
+def told_calls(told, calls, layouts):
+    """Yields the verdict, the syscall, the argument and a sentence for each thing that the program told of its calls."""
+    of = defaultdict(list)
+    for call in calls:
+        of[call["tid"], call["number"]].append(call)
+    for line in told:
+        found = [call for call in of[line["tid"], line["number"]] if is_meant(line, call)]
+        if len(found) != 1:
+            text = f"the program made call {line['number']} with {line['registers']}, and rtrace has {len(found)} of it"
+            yield "different", f"number {line['number']}", "-", text
+            continue
+        yield from compare(line, found[0], layouts)
+
+
+def is_meant(line, call):
+    start = int(call.get("start", call["time"])["monotonic"])
+    return line["begin"] <= start <= line.get("end", start)
+
+
+def compare(line, call, layouts):
+    if "return" in line:
+        returned = call.get("return", {})
+        yield agrees(call, "return", line["return"], returned.get("raw"))
+        if "errno" not in returned and "value" in returned:
+            yield number(call, "return", line["return"] & ALL, returned["value"], layouts, False)
+    told = [int(register, 16) for register in line["registers"]] + [0] * 6
+    at = 0
+    for argument in call["arguments"] or []:
+        count = len(argument["registers"])
+        yield agrees(call, argument["name"], [hex(register) for register in told[at : at + count]], argument["registers"])
+        if count == 1 and not argument.get("unused"):
+            value = argument.get("entry", argument.get("exit"))
+            yield number(call, argument["name"], told[at], value, layouts, at in line["narrow"])
+        elif at not in line["ignored"]:
+            yield "unchecked", call["name"], argument["name"], f"{json.dumps(argument)} has no single register"
+        at += count
+    rest = [place for place in range(at, len(told)) if told[place] and place not in line["ignored"]]
+    if rest:
+        yield "different", call["name"], "-", f"the kernel reads the registers {spans(rest)}, which rtrace does not show"
+    yield from memory(line, call, layouts)
+
+
+def agrees(call, name, said, known):
+    verdict = "equal" if said == known else "different"
+    return verdict, call["name"], name, f"the program says {said}, and rtrace {known}"
+
+
+def number(call, name, register, value, layouts, is_narrow):
+    """Compares a value with the number of its register."""
+    if isinstance(value, dict) and "address" in value:
+        found = int(value["address"], 16)
+    else:
+        found = layouts.number_of(value)
+    if found is None:
+        return "unchecked", call["name"], name, f"{json.dumps(value)[:300]} is no number, and the register is {register:#x}"
+    # A number of 32 bits may have a sign, and its register too.
+    is_narrow |= register <= LOW or register >> 31 == ALL >> 31
+    same = (found - register) & (LOW if is_narrow and -(1 << 31) <= found <= LOW else ALL) == 0
+    return "equal" if same else "different", call["name"], name, f"the register is {register:#x}, and rtrace says {found:#x}"
+
+
+class Region:
+    """Memory that the program told, and what rtrace shows of it."""
+
+    def __init__(self, told, layouts):
+        self.address, self.size, self.flow = int(told["address"], 16), told["size"], told["flow"]
+        entry = bytes.fromhex(told["entry"]).ljust(self.size, b"\0")
+        self.bytes = {"entry": entry, "exit": bytes.fromhex(told.get("exit", told["entry"])).ljust(self.size, b"\0")}
+        self.shown = {side: Memory(layouts, self.address, self.size) for side in self.bytes}
+        self.names, self.is_part = [], {side: False for side in self.bytes}
+
+    def has(self, address):
+        return self.address <= address < self.address + max(self.size, 1)
+
+    def add(self, side, name, value):
+        """Adds a value whose address is in this memory."""
+        offset, shown = int(value["address"], 16) - self.address, self.shown[side]
+        numbers = [shown.layouts.number_of(item) for item in value.get("array", [])]
+        if numbers and None not in numbers:
+            shown.put(offset, self.bytes_of(numbers, value["array"], self.bytes[side][offset:]))
+        else:
+            shown.add(value, offset, {}, name)
+        if name not in self.names:
+            self.names.append(name)
+
+    def bytes_of(self, numbers, items, wanted):
+        """Returns the bytes of numbers. Neither their width nor whether they are the members of a set is known, so that
+        these are the bytes of one of these kinds that agree with the memory."""
+        first = int(isinstance(items[0], dict) and "signal" in items[0])
+        kinds = [b"".join((number & (1 << 8 * size) - 1).to_bytes(size, "little") for number in numbers) for size in (1, 2, 4, 8)]
+        if min(numbers) >= first:
+            kinds.append(sum(1 << number - first for number in set(numbers)).to_bytes(max(numbers) // 8 + 1, "little"))
+            kinds[-1] = kinds[-1].ljust(len(wanted), b"\0")
+        return next((kind for kind in reversed(kinds) if wanted.startswith(kind)), kinds[-2])
+
+    def verdicts(self, call):
+        name = self.names[0].split(".")[0].split("[")[0] if self.names else "-"
+        for side, wanted in self.bytes.items():
+            shown, where = self.shown[side], f"{side} of the {self.size} bytes at {self.address:#x}"
+            wrong = [f"byte {at} is {wanted[at]}, and not {byte}" for at, byte in shown.bytes.items() if wanted[at] != byte]
+            hidden = [at for at in self.needed(side) if at not in shown.bytes and at not in shown.blank]
+            if hidden and not self.is_part[side]:
+                wrong.append(f"rtrace does not show the bytes {spans(hidden)} of {wanted.hex()[:400]}")
+            if wrong:
+                yield "different", call, name, f"{where}: {'; '.join(wrong[:8])}"
+            elif shown.bytes:
+                yield "equal", call, name, where
+            if hidden and self.is_part[side]:
+                yield "unchecked", call, name, f"{where}: rtrace shows a part, without the bytes {spans(hidden)}"
+            if shown.unknown:
+                yield "unchecked", call, name, f"{where}: there are no bytes for {', '.join(sorted(set(shown.unknown)))}"
+            if shown.outside:
+                yield "unchecked", call, name, f"{where}: rtrace shows {len(set(shown.outside))} bytes that were not told"
+
+    def needed(self, side):
+        """Returns the bytes that rtrace must show."""
+        entry, now = self.bytes["entry"], self.bytes[side]
+        if side == "entry":
+            return [at for at in range(self.size) if now[at]] if self.flow in ("in", "both") else []
+        return [at for at in range(self.size) if now[at] != entry[at]]
+
+
+def spans(numbers):
+    """Returns ascending numbers as text, with a dash for those that follow each other."""
+    parts = []
+    for at in numbers:
+        if parts and parts[-1][1] == at - 1:
+            parts[-1][1] = at
+        else:
+            parts.append([at, at])
+    return ", ".join(str(one) if one == last else f"{one}-{last}" for one, last in parts)
+
+
+def memory(line, call, layouts):
+    regions = [Region(told, layouts) for told in line["memory"]]
+    elsewhere = []
+    for argument in call["arguments"] or []:
+        for side in ("entry", "exit"):
+            if side in argument:
+                place(argument[side], {}, argument["name"], side, None, regions, elsewhere, layouts)
+    for region in regions:
+        yield from region.verdicts(call["name"])
+    for name in elsewhere:
+        yield "unchecked", call["name"], name.split(".")[0], f"the program did not tell the memory of {name}"
+
+
+def place(value, kind, name, side, parent, regions, elsewhere, layouts):
+    """Puts a value, and what is in it, in the regions of its addresses."""
+    if isinstance(value, list):
+        for at, item in enumerate(value):
+            place(item, kind, f"{name}[{at}]", side, parent, regions, elsewhere, layouts)
+        return
+    if not isinstance(value, dict):
+        return
+    region = parent
+    if "address" in value:
+        address = int(value["address"], 16)
+        region = next((region for region in regions if region.has(address)), None)
+        if {"struct", "array", "text"} & set(value):
+            if region is None and value.get("text") != "" and value.get("array") != []:
+                elsewhere.append(name)
+            elif region is not None and region is not parent:
+                region.add(side, name, value)
+        elif region is not None and name not in region.names:
+            region.names.append(name)
+    if region is not None and (value.get("cut") or value.get("more")):
+        region.is_part[side] = True
+    if "array" in value:
+        element = kind.get("array", {}).get("element", {})
+        place(value["array"], element, name, side, region, regions, elsewhere, layouts)
+    layout = layouts.members(value["struct"]) if "struct" in value else {}
+    for member, inner in value.get("members", {}).items():
+        place(inner, layout.get(member, {}), f"{name}.{member}", side, region, regions, elsewhere, layouts)
