@@ -11,7 +11,15 @@ from collections import defaultdict
 
 ABI = "x86_64"
 # The members of headers that have the length of the header and what follows it.
-LENGTHS = ("nlmsg_len", "nla_len")
+LENGTHS = ("nlmsg_len", "nla_len", "cmsg_len")
+
+# Where the members of structs are for which the tables have none: the siginfo of a signal that a process sent
+# (asm-generic/siginfo.h), and the error that netlink returns (linux/netlink.h).
+SENT = {"si_signo": (0, 4), "si_errno": (4, 4), "si_code": (8, 4), "si_pid": (16, 4), "si_uid": (20, 4), "si_value": (24, 8)}
+MEMBERS = {
+    "nlmsgerr": {"error": {"offset": 0, "number": {"bits": 32}}},
+    "siginfo": {name: {"offset": at, "number": {"bits": 8 * size}} for name, (at, size) in SENT.items()},
+}
 
 
 class Layouts:
@@ -69,6 +77,10 @@ class Layouts:
         if "permissions" in value:
             kind = self.value_of_names([value["type"]]) if "type" in value else 0
             return None if kind is None else kind | value["permissions"]
+        if "errno" in value:
+            return -value["errno"]
+        if "major" in value and "minor" in value:
+            return value["minor"] & 0xFF | value["major"] << 8 | (value["minor"] & ~0xFF) << 12
         for key in ("hex", "value", "raw", "fd", "pid", "signal", "id"):
             if key in value:
                 return int(str(value[key]), 0)
@@ -100,8 +112,8 @@ def raw_bytes(value):
 class Memory:
     """The bytes of a decoded value, as far as they are known. `unknown` says what has bytes that are not known."""
 
-    def __init__(self, layouts, base, length):
-        self.layouts, self.base, self.length = layouts, base, length
+    def __init__(self, layouts, base, length, wanted=None):
+        self.layouts, self.base, self.length, self.wanted = layouts, base, length, wanted
         self.bytes, self.blank, self.unknown, self.outside = {}, set(), [], []
 
     def put(self, offset, data):
@@ -152,7 +164,10 @@ class Memory:
             self.leave(place, self.layouts.size(kind) if kind else None, what)
 
     def add_struct(self, value, offset, what):
-        layout = self.layouts.members(value["struct"])
+        layout = MEMBERS.get(value["struct"]) or self.layouts.members(value["struct"])
+        if value["struct"] == "capabilities":
+            self.add_capabilities(value["members"], offset)
+            return
         single = self.layouts.structs.get(value["struct"], {}).get("value", {}).get(ABI)
         for name, member in value["members"].items():
             if name in layout:
@@ -165,15 +180,29 @@ class Memory:
                 number = self.layouts.number_of(member)
                 if single and len(value["members"]) == 1:
                     self.add(member, offset, single, f"{what}.{name}")
-                elif length in (1, 2, 4, 8) and number is not None:
+                elif length > 0 and raw_bytes(member) is not None:
                     # The contents of a message or an attribute whose header has its length.
+                    self.put(offset + size, raw_bytes(member)[:length])
+                elif length in (1, 2, 4, 8) and number is not None:
                     self.put(offset + size, (number & (1 << 8 * length) - 1).to_bytes(length, "little"))
+                elif isinstance(member, dict) and "array" in member and "address" not in member:
+                    self.add_array(member["array"], offset + size, {}, f"{what}.{name}")
                 else:
                     self.leave(offset + size, None, f"{what}.{name}")
+
+    def add_capabilities(self, sets, offset):
+        """Each set has one or two words of 32 bits, which are 12 bytes apart."""
+        for at, name in enumerate(("effective", "permitted", "inheritable")):
+            bits = sum(1 << self.layouts.number_of(item) for item in sets[name]["array"])
+            for half in range(0, self.length, 12):
+                self.put(offset + half + 4 * at, (bits >> half // 12 * 32 & 0xFFFFFFFF).to_bytes(4, "little"))
 
     def add_array(self, items, offset, kind, what):
         element = kind.get("array", {}).get("element", {})
         size = self.layouts.size(element) if element else None
+        if size is None and self.wanted is not None and (known := self.numbers(items, offset)) is not None:
+            self.put(offset, known)
+            return
         for at, item in enumerate(items):
             raw = raw_bytes(item)
             step = size if size is not None else len(raw) if raw is not None and "address" not in item else None
@@ -181,6 +210,27 @@ class Memory:
                 self.leave(offset, None, f"{what}[{at}]")
                 return
             self.add(item, offset + at * (step or 0), element, f"{what}[{at}]")
+
+    def numbers(self, items, offset):
+        """Returns the bytes of numbers, or of the pointers to texts, whose kind is not known, or None if these are no
+        numbers. The bytes are those of numbers of one width, or of the set that has these members, whatever agrees with
+        the memory."""
+        if items and all(isinstance(item, dict) and "address" in item and "struct" not in item for item in items):
+            return b"".join(int(item["address"], 16).to_bytes(8, "little") for item in items)
+        numbers = [self.layouts.number_of(item) for item in items]
+        if not numbers or None in numbers:
+            return None
+        wanted = self.wanted[offset:]
+        kinds = [
+            b"".join((number & (1 << 8 * size) - 1).to_bytes(size, "little") for number in numbers)
+            for size in (4, 1, 2, 8)
+        ]
+        # The lowest bit of a set of signals is that of the signal 1.
+        first = int(isinstance(items[0], dict) and "signal" in items[0])
+        if first <= min(numbers) and max(numbers) < 8 * len(wanted) + first:
+            bits = sum(1 << number - first for number in set(numbers))
+            kinds.append(bits.to_bytes(len(wanted), "little"))
+        return next((kind for kind in kinds if wanted.startswith(kind)), kinds[0])
 
 
 def disagreements(value, wanted, is_cut, layouts):

@@ -8,6 +8,7 @@ import unittest
 
 from alone import Comparison, Differences, Names, Run, align
 from compare import Exceptions
+from reencode import Layouts
 from told import name_of, told
 
 HERE, THERE = {"address": "0x7f0000001000"}, {"address": "0x7fff00002000"}
@@ -136,7 +137,7 @@ def number(value):
 
 
 def compared(beside, alone, *rows):
-    comparison = Comparison(Exceptions(rows))
+    comparison = Comparison(Exceptions(rows), Layouts())
     comparison.add([execve("/program"), *beside], [execve("/program"), *alone], "")
     return comparison
 
@@ -170,7 +171,7 @@ class Values(unittest.TestCase):
 
 class Arguments(unittest.TestCase):
     def verdict(self, beside, alone, **more):
-        comparison = Comparison(Exceptions())
+        comparison = Comparison(Exceptions(), Layouts())
         comparison.add_argument("call", {"name": "memory", **beside}, {"name": "memory", **alone}, Names(), **more)
         return next(name for name in ("equal", "unreadable", "different") if comparison.totals[name])
 
@@ -230,10 +231,10 @@ class Calls(unittest.TestCase):
     def test_calls_of_strace_are_left_aside(self):
         tracer = [execve("/strace", tid=5), fork(6, tid=5), call("ptrace", tid=6), fork(1, tid=5)]
         beside = [*tracer, call("ptrace", tid=1), execve("/program"), call("wait4", tid=5), call("read")]
-        comparison = Comparison(Exceptions())
+        comparison = Comparison(Exceptions(), Layouts())
         comparison.add(beside, [execve("/program"), call("read")], "")
         self.assertEqual((comparison.totals["calls"], len(comparison.kinds)), (2, 0), comparison.kinds)
-        comparison = Comparison(Exceptions())
+        comparison = Comparison(Exceptions(), Layouts())
         comparison.add([*beside, call("open")], [execve("/program"), call("read")], "")
         self.assertEqual(list(comparison.kinds), [("only beside strace", "open", "")])
 

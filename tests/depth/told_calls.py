@@ -58,19 +58,20 @@ def compare(line, call, layouts):
         returned = call.get("return", {})
         yield agrees(call, "return", line["return"], returned.get("raw"))
         if "errno" not in returned and "value" in returned:
-            yield number(call, "return", line["return"] & ALL, returned["value"], layouts, False)
+            yield number(call, "return", line["return"] & ALL, returned["value"], layouts, 64)
     told = [int(register, 16) for register in line["registers"]] + [0] * 6
+    bits = line["bits"] + [64] * 6
     at = 0
     for argument in call["arguments"] or []:
         count = len(argument["registers"])
         yield agrees(call, argument["name"], [hex(register) for register in told[at : at + count]], argument["registers"])
         if count == 1 and not argument.get("unused"):
             value = argument.get("entry", argument.get("exit"))
-            yield number(call, argument["name"], told[at], value, layouts, at in line["narrow"])
-        elif at not in line["ignored"]:
+            yield number(call, argument["name"], told[at], value, layouts, bits[at])
+        elif any(told[at : at + count]) and bits[at]:
             yield "unchecked", call["name"], argument["name"], f"{json.dumps(argument)} has no single register"
         at += count
-    rest = [place for place in range(at, len(told)) if told[place] and place not in line["ignored"]]
+    rest = [place for place in range(at, len(told)) if told[place] and bits[place]]
     if rest:
         yield "different", call["name"], "-", f"the kernel reads the registers {spans(rest)}, which rtrace does not show"
     yield from memory(line, call, layouts)
@@ -81,8 +82,8 @@ def agrees(call, name, said, known):
     return verdict, call["name"], name, f"the program says {said}, and rtrace {known}"
 
 
-def number(call, name, register, value, layouts, is_narrow):
-    """Compares a value with the number of its register."""
+def number(call, name, register, value, layouts, bits):
+    """Compares a value with the number of its register, of which the kernel reads so many bits."""
     if isinstance(value, dict) and "address" in value:
         found = int(value["address"], 16)
     else:
@@ -90,8 +91,9 @@ def number(call, name, register, value, layouts, is_narrow):
     if found is None:
         return "unchecked", call["name"], name, f"{json.dumps(value)[:300]} is no number, and the register is {register:#x}"
     # A number of 32 bits may have a sign, and its register too.
-    is_narrow |= register <= LOW or register >> 31 == ALL >> 31
-    same = (found - register) & (LOW if is_narrow and -(1 << 31) <= found <= LOW else ALL) == 0
+    if bits == 64 and (register <= LOW or register >> 31 == ALL >> 31) and -(1 << 31) <= found <= LOW:
+        bits = 32
+    same = (found - register) & (1 << bits) - 1 == 0 and found < 1 << bits
     return "equal" if same else "different", call["name"], name, f"the register is {register:#x}, and rtrace says {found:#x}"
 
 
@@ -102,7 +104,7 @@ class Region:
         self.address, self.size, self.flow = int(told["address"], 16), told["size"], told["flow"]
         entry = bytes.fromhex(told["entry"]).ljust(self.size, b"\0")
         self.bytes = {"entry": entry, "exit": bytes.fromhex(told.get("exit", told["entry"])).ljust(self.size, b"\0")}
-        self.shown = {side: Memory(layouts, self.address, self.size) for side in self.bytes}
+        self.shown = {side: Memory(layouts, self.address, self.size, known) for side, known in self.bytes.items()}
         self.names, self.is_part = [], {side: False for side in self.bytes}
 
     def has(self, address):
@@ -110,31 +112,19 @@ class Region:
 
     def add(self, side, name, value):
         """Adds a value whose address is in this memory."""
-        offset, shown = int(value["address"], 16) - self.address, self.shown[side]
-        numbers = [shown.layouts.number_of(item) for item in value.get("array", [])]
-        if numbers and None not in numbers:
-            shown.put(offset, self.bytes_of(numbers, value["array"], self.bytes[side][offset:]))
-        else:
-            shown.add(value, offset, {}, name)
+        self.shown[side].add(value, int(value["address"], 16) - self.address, {}, name)
         if name not in self.names:
             self.names.append(name)
-
-    def bytes_of(self, numbers, items, wanted):
-        """Returns the bytes of numbers. Neither their width nor whether they are the members of a set is known, so that
-        these are the bytes of one of these kinds that agree with the memory."""
-        first = int(isinstance(items[0], dict) and "signal" in items[0])
-        kinds = [b"".join((number & (1 << 8 * size) - 1).to_bytes(size, "little") for number in numbers) for size in (1, 2, 4, 8)]
-        if min(numbers) >= first:
-            kinds.append(sum(1 << number - first for number in set(numbers)).to_bytes(max(numbers) // 8 + 1, "little"))
-            kinds[-1] = kinds[-1].ljust(len(wanted), b"\0")
-        return next((kind for kind in reversed(kinds) if wanted.startswith(kind)), kinds[-2])
 
     def verdicts(self, call):
         name = self.names[0].split(".")[0].split("[")[0] if self.names else "-"
         for side, wanted in self.bytes.items():
             shown, where = self.shown[side], f"{side} of the {self.size} bytes at {self.address:#x}"
             wrong = [f"byte {at} is {wanted[at]}, and not {byte}" for at, byte in shown.bytes.items() if wanted[at] != byte]
-            hidden = [at for at in self.needed(side) if at not in shown.bytes and at not in shown.blank]
+            known = shown.bytes.keys() | shown.blank
+            if self.flow == "in":
+                known |= self.shown["exit"].bytes.keys()
+            hidden = [at for at in self.needed(side) if at not in known]
             if hidden and not self.is_part[side]:
                 wrong.append(f"rtrace does not show the bytes {spans(hidden)} of {wanted.hex()[:400]}")
             if wrong:

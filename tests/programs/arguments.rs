@@ -1,7 +1,7 @@
 //! Calls whose arguments have parts: sets of capabilities, controls of processors, values of rare socket options. Most
 //! of the calls fail: what counts is what they pass.
 
-use crate::told::{self, Argument, address, place};
+use crate::told::{self, Argument, address, place, room};
 
 const NO_FD: u64 = u64::MAX;
 
@@ -40,8 +40,8 @@ fn controls() {
     let prctl = |option: u64, args: [u64; 4]| call(libc::SYS_prctl, [option, args[0], args[1], args[2], args[3], 0]);
     let mut number = [0u32; 2];
     prctl(libc::PR_SET_PDEATHSIG as u64, [libc::SIGUSR1 as u64, 0, 0, 0]);
-    prctl(libc::PR_GET_PDEATHSIG as u64, [place(&mut number), 0, 0, 0]);
-    prctl(SET_MM, [SET_MM_MAP_SIZE, place(&mut number), 0, 0]);
+    prctl(libc::PR_GET_PDEATHSIG as u64, [room(&mut number), 0, 0, 0]);
+    prctl(SET_MM, [SET_MM_MAP_SIZE, room(&mut number), 0, 0]);
     prctl(SVE_SET_VL, [1 << 17 | 32, 0, 0, 0]);
     prctl(SME_SET_VL, [1 << 18 | 64, 0, 0, 0]);
     prctl(SET_TAGGED_ADDR_CTRL, [0xfffe << 3 | 3, 5, 0, 0]);
@@ -63,7 +63,7 @@ fn capabilities() {
     let sets = words([1 << 1 | 1 << 21, 1 << 2, 0, 1 << 3, 0, 1 << 8]);
     let most = words([u32::MAX, u32::MAX, 0, 0x1fd, 0x1ff, 0]);
     call(libc::SYS_capset, [address(&last), address(&sets), 0, 0, 0, 0]);
-    call(libc::SYS_capset, [address(&first), address(&sets), 0, 0, 0, 0]);
+    call(libc::SYS_capset, [address(&first), address(&sets[..12]), 0, 0, 0, 0]);
     call(libc::SYS_capset, [address(&last), address(&most), 0, 0, 0, 0]);
 }
 

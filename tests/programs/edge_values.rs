@@ -42,9 +42,9 @@ fn widths() {
         #[cfg(target_arch = "x86_64")]
         told::syscall!(libc::SYS_arch_prctl, 0x1012, HIGH);
         for bits in [HIGH | 3, HIGH | 0xffff_ffff] {
-            told::syscall!(libc::SYS_futex, &raw const word, libc::FUTEX_WAKE_BITSET, 1, 0, 0, narrow(bits));
+            told::syscall!(libc::SYS_futex, &raw const word, libc::FUTEX_WAKE_BITSET, 1, 0, 0, narrow(bits, 32));
         }
-        told::syscall!(libc::SYS_rseq, 0, 7, 4, narrow(HIGH | 0x5305));
+        told::syscall!(libc::SYS_rseq, 0, 7, 4, narrow(HIGH | 0x5305, 32));
         #[cfg(target_arch = "x86_64")]
         told::syscall!(libc::SYS_modify_ldt, 0x77, 0, 0);
     }
@@ -70,8 +70,7 @@ fn checked() {
     }
 }
 
-/// Memory that the kernel writes although the call fails, and memory that it does not write. Prints what it wrote:
-/// `handle BYTES TYPE`, `mount ID`, `attributes BYTES`, `modules BYTES`.
+/// Memory that the kernel writes although the call fails, and memory that it does not write.
 fn outputs() {
     let fd = unsafe { told::syscall!(libc::SYS_memfd_create, c"handle", 0) };
     let (mut handle, mut mount) = ([0u32, 0], -7i32);
@@ -79,17 +78,12 @@ fn outputs() {
         told::syscall!(libc::SYS_name_to_handle_at, fd, c"", from_mut(handle), out(mount, 1), NAME_TO_HANDLE_AT_EMPTY_PATH)
     };
     name(fd, &mut handle, &mut mount);
-    println!("handle {} {}\nmount {mount}", handle[0], handle[1] as i32);
     let (mut handle, mut mount) = ([0u32, 5], -7i32);
     name(-1, &mut handle, &mut mount);
     let mut attributes = [10u32; 14];
     unsafe { told::syscall!(libc::SYS_sched_setattr, 0, attributes.as_mut_slice(), 0) };
-    println!("attributes {}", attributes[0]);
     let mut bytes = 0u32;
-    let listed = unsafe { told::syscall!(SYS_LSM_LIST_MODULES, 0, &raw mut bytes, 0) };
-    if listed == -1 && bytes > 0 {
-        println!("modules {bytes}");
-    }
+    unsafe { told::syscall!(SYS_LSM_LIST_MODULES, 0, &raw mut bytes, 0) };
 }
 
 /// Creates a mapping that ends with these bytes, followed by an unmapped page.
@@ -109,19 +103,17 @@ fn at_end(bytes: &[u8]) -> *mut u8 {
 fn strings() {
     let words = [String::from("one\0"), String::from("two\0")];
     let pointers = words.each_ref().map(|word| word.as_ptr() as usize);
-    let array = at_end(&pointers.map(usize::to_ne_bytes).concat());
-    let note_words = || {
-        words.iter().for_each(|word| told::note(word.as_bytes()));
-        told::note(unsafe { std::slice::from_raw_parts(array, 16) });
-    };
     let filter = String::from("common_pid != 7\0");
     prctl(libc::PR_SET_NAME, [at_end(b"fifteen-letters") as u64, 0, 0, 0]);
     prctl(libc::PR_SET_NAME, [at_end(b"fourteen-bytes") as u64, 0, 0, 0]);
+    unsafe { told::syscall!(libc::SYS_memfd_create, at_end(&[b'm'; 250]), 0) };
+    let array = at_end(&pointers.map(usize::to_ne_bytes).concat());
+    let (array, note) = (array.cast_const(), || words.iter().for_each(|word| told::note(word.as_bytes())));
     unsafe {
-        told::syscall!(libc::SYS_memfd_create, at_end(&[b'm'; 250]), 0);
-        note_words();
+        note();
         told::syscall!(libc::SYS_execve, c"/bin/true", array, null::<*const u8>());
-        note_words();
+        note();
+        let array = std::slice::from_raw_parts(array, 16);
         told::syscall!(libc::SYS_execve, c"/bin/true", &[pointers[0], 0][..], array);
         told::syscall!(libc::SYS_ioctl, -1, SET_FILTER, filter.as_bytes());
     }
@@ -135,17 +127,19 @@ fn lengths() {
     let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM, 0) };
     // The program has two instructions: load the length of the packet, and return it.
     let instruction = |code: u16, k: u32| libc::sock_filter { code, jt: 0, jf: 0, k };
-    let mut program = [instruction(0x80, 0), instruction(0x16, 0)];
-    let filter = libc::sock_fprog { len: 2, filter: program.as_mut_ptr() };
+    let program = [instruction(0x80, 0), instruction(0x16, 0)];
+    // A struct sock_fprog, in which the bytes between the two members are 0.
+    let filter = [2, program.as_ptr() as u64];
     let room = at_end(&[0; 16]);
     let pselect = |n: i32, time: &mut libc::timeval| unsafe {
-        told::syscall!(libc::SYS_pselect6, n, 0, told::values(set, 128), 0, from_mut(time), 0);
+        let set = if n > 0 { told::values(set, 128) } else { out(set, 128) };
+        told::syscall!(libc::SYS_pselect6, n, 0, set, 0, from_mut(time), 0);
     };
     pselect(i32::MAX, &mut time);
     pselect(-1, &mut time);
     unsafe {
         told::note(&program[..]);
-        told::syscall!(libc::SYS_setsockopt, fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &raw const filter, 16);
+        told::syscall!(libc::SYS_setsockopt, fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter[..], 16);
         for mut count in [2u32, 0] {
             told::syscall!(libc::SYS_getsockopt, fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, out(room, 16), &raw mut count);
         }

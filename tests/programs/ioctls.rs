@@ -103,7 +103,7 @@ fn refused() {
     // Several drivers have these numbers: a terminal's, the sound system's, and none of a file's.
     call(fd, SNDCTL_TMR_START, &[0; 36]);
     call(fd, 0x89e1, &[0; 8]);
-    call(fd, 0xc0de_4242, b"unknown");
+    call(fd, 0xc0de_4242, &[b"unknown".as_slice(), &[0; 0xde - 7]].concat());
 }
 
 fn words(words: &[u32]) -> Vec<u8> {

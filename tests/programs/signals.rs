@@ -1,12 +1,14 @@
 //! Signals of every origin; the program prints the siginfo that it gets.
 
-use crate::raw;
+use crate::{raw, told};
 use std::mem::zeroed;
 use std::process::ExitCode;
 use std::ptr;
 
 /// An unmapped address.
 const NOWHERE: usize = 0x1234;
+/// The code of a fault at an address without a mapping (asm-generic/siginfo.h).
+const SEGV_MAPERR: i32 = 1;
 
 pub fn run(scene: &str) -> ExitCode {
     match scene {
@@ -37,9 +39,17 @@ fn handle(number: i32) {
     assert_eq!(unsafe { libc::sigaction(number, &action, ptr::null_mut()) }, 0);
 }
 
+/// Tells the siginfo of the signal that will kill this program: `killed NUMBER code CODE`, and `address ADDRESS` or `pid
+/// PID uid UID`.
+fn will_be_killed(number: i32, code: i32, why: impl Fn() -> String) {
+    told::line(|| format!("killed {number} code {code} {}", why()));
+}
+
 fn fault() {
     // Rust's runtime has a handler of its own, after which the instruction faults again.
     unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+    will_be_killed(libc::SIGSEGV, SEGV_MAPERR, || format!("address {NOWHERE}"));
+    told::print();
     unsafe { ptr::read_volatile(ptr::without_provenance::<u8>(NOWHERE)) };
 }
 
@@ -49,7 +59,7 @@ fn by_a_thread() {
     let pid = unsafe { libc::getpid() };
     let send = move || {
         println!("sender {}", unsafe { libc::syscall(libc::SYS_gettid) });
-        unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, libc::SIGUSR1) };
+        unsafe { told::syscall!(libc::SYS_tgkill, pid, pid, libc::SIGUSR1) };
     };
     std::thread::spawn(send).join().expect("the thread ends well");
 }
@@ -79,13 +89,15 @@ fn alarm() {
     handle(libc::SIGALRM);
     let once =
         libc::itimerval { it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 }, it_value: libc::timeval { tv_sec: 0, tv_usec: 10_000 } };
-    assert_eq!(unsafe { libc::setitimer(libc::ITIMER_REAL, &once, ptr::null_mut()) }, 0);
+    assert_eq!(unsafe { told::syscall!(libc::SYS_setitimer, libc::ITIMER_REAL, &raw const once, 0) }, 0);
     unsafe { libc::pause() };
 }
 
 /// Waits until it is killed.
 fn wait() {
     println!("up");
+    (0..3).for_each(|_| raw::poll_nothing(1_000));
+    told::print();
     loop {
         raw::poll_nothing(1_000);
     }
@@ -111,6 +123,8 @@ fn many_threads() {
         });
     }
     (0..3).for_each(|_| all_ready.recv().expect("the threads begin"));
-    unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
+    let pid = unsafe { libc::getpid() };
+    will_be_killed(libc::SIGTERM, libc::SI_USER, || format!("pid {pid} uid {}", unsafe { libc::getuid() }));
+    unsafe { told::last_syscall!(libc::SYS_kill, pid, libc::SIGTERM) };
     raw::poll_nothing(60_000);
 }

@@ -51,7 +51,7 @@ fn poll_late(pause: Duration) {
     unsafe { told::syscall!(libc::SYS_epoll_ctl, epoll, libc::EPOLL_CTL_ADD, reader.as_raw_fd(), &raw const event) };
     write_after(pause, EPOLL_WAIT, writer);
     // SAFETY: there is room for one event.
-    unsafe { told::syscall!(EPOLL_WAIT, epoll, out(&raw mut event, 1), 1, -1, 0, 8) };
+    unsafe { told::syscall!(EPOLL_WAIT, epoll, out(&raw mut event, 1), 1, -1) };
     assert_eq!({ event.u64 }, 42);
 }
 

@@ -4,14 +4,14 @@
 //! when a scene is over:
 //!
 //! ```text
-//! {"told":{"tid":7,"number":0,"begin":1200,"end":1300,"registers":["0x3","0x7ffe0000","0x4"],"return":3,"narrow":[],
-//!   "ignored":[],"memory":[{"address":"0x7ffe0000","size":4,"flow":"out","entry":"","exit":"616263"}]}}
+//! {"told":{"tid":7,"number":0,"begin":1200,"end":1300,"registers":["0x3","0x7ffe0000","0x4"],"return":3,"bits":[64,64,
+//!   64],"memory":[{"address":"0x7ffe0000","size":4,"flow":"out","entry":"","exit":"616263"}]}}
 //! ```
 //!
 //! The two times are CLOCK_MONOTONIC just before and just after the call, in nanoseconds; the only call of this number
-//! that the task began between them is the one that is described. A failed call returns the negative error. `narrow`
-//! and `ignored` have the places of registers of which the kernel reads only the lower 32 bits, or nothing. Memory has
-//! its bytes as hexadecimal digits, without the zeros at its end.
+//! that the task began between them is the one that is described. A failed call returns the negative error. `bits` says
+//! how many bits of each register the kernel reads. Memory has its bytes as hexadecimal digits, without the zeros at its
+//! end.
 //!
 //! Without the variable, nothing is read, stored or printed, and the calls are the same.
 
@@ -60,25 +60,18 @@ struct Memory {
 pub struct Argument {
     register: u64,
     memory: Option<Memory>,
-    use_of: Use,
-}
-
-/// Which part of a register the kernel reads.
-#[derive(Clone, Copy, PartialEq)]
-enum Use {
-    Whole,
-    LowerHalf,
-    Nothing,
+    /// How many bits of the register the kernel reads.
+    bits: u32,
 }
 
 impl Argument {
     fn number(register: u64) -> Argument {
-        Argument { register, memory: None, use_of: Use::Whole }
+        Argument { register, memory: None, bits: 64 }
     }
 
     fn memory(address: u64, size: usize, flow: Flow) -> Argument {
         let memory = (address != 0 && size > 0).then_some(Memory { address, size, flow, known: None });
-        Argument { register: address, memory, use_of: Use::Whole }
+        Argument { register: address, memory, bits: 64 }
     }
 }
 
@@ -125,14 +118,14 @@ impl<T> From<&mut [T]> for Argument {
     }
 }
 
-/// A number of which the kernel reads the lower 32 bits.
-pub fn narrow(register: u64) -> Argument {
-    Argument { use_of: Use::LowerHalf, ..Argument::number(register) }
+/// A number of which the kernel reads only the lowest bits.
+pub fn narrow(register: u64, bits: u32) -> Argument {
+    Argument { bits, ..Argument::number(register) }
 }
 
 /// A number that the kernel ignores.
 pub fn ignored(register: impl Into<Argument>) -> Argument {
-    Argument { memory: None, use_of: Use::Nothing, ..register.into() }
+    Argument { memory: None, bits: 0, ..register.into() }
 }
 
 /// Memory of values that the kernel writes, and does not read.
@@ -148,7 +141,7 @@ pub fn values<T>(values: *mut T, count: usize) -> Argument {
 /// Memory with known bytes, which the program does not read.
 pub fn known(address: *const u8, bytes: &[u8]) -> Argument {
     let memory = Memory { address: address as u64, size: bytes.len(), flow: Flow::In, known: Some(bytes.to_vec()) };
-    Argument { register: address as u64, memory: Some(memory), use_of: Use::Whole }
+    Argument { register: address as u64, memory: Some(memory), bits: 64 }
 }
 
 thread_local! {
@@ -179,6 +172,12 @@ pub fn address<T>(values: &[T]) -> u64 {
 /// Notes values that the next call reads and writes, and returns their address.
 pub fn place<T>(values: &mut [T]) -> u64 {
     note(&mut *values);
+    values.as_mut_ptr() as u64
+}
+
+/// Notes values that the next call writes, and returns their address.
+pub fn room<T>(values: &mut [T]) -> u64 {
+    note(out(values.as_mut_ptr(), values.len()));
     values.as_mut_ptr() as u64
 }
 
@@ -278,20 +277,27 @@ fn tell(number: i64, arguments: &[Argument], begin: u64, end: &str, memory: &[St
         TASK.set(raw::gettid());
     }
     let registers: Vec<_> = arguments.iter().map(|argument| format!(r#""{:#x}""#, argument.register)).collect();
-    let used = |so: Use| {
-        let places = arguments.iter().enumerate().filter(|(_, argument)| argument.use_of == so);
-        places.map(|(at, _)| at.to_string()).collect::<Vec<_>>().join(",")
-    };
+    let bits: Vec<_> = arguments.iter().map(|argument| argument.bits.to_string()).collect();
     let line = format!(
-        r#"{{"told":{{"tid":{},"number":{number},"begin":{begin},{end}"registers":[{}],"narrow":[{}],"ignored":[{}],"memory":[{}]}}}}"#,
+        r#"{{"told":{{"tid":{},"number":{number},"begin":{begin},{end}"registers":[{}],"bits":[{}],"memory":[{}]}}}}"#,
         TASK.get(),
         registers.join(","),
-        used(Use::LowerHalf),
-        used(Use::Nothing),
+        bits.join(","),
         memory.join(",")
     );
+    add(&line);
+}
+
+/// Tells a line of another kind.
+pub fn line(text: impl FnOnce() -> String) {
+    if is_asked() {
+        add(&text());
+    }
+}
+
+fn add(line: &str) {
     let mut lines = LINES.lock().expect("nobody panics while it holds the lock");
-    lines.push_str(&line);
+    lines.push_str(line);
     lines.push('\n');
 }
 
