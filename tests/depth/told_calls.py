@@ -16,7 +16,7 @@ rtrace says that it shows a part only.
 import json
 from collections import defaultdict
 
-from reencode import Memory
+from reencode import SETS, Memory
 
 BEGIN = '{"told":'
 LOW = (1 << 32) - 1
@@ -110,9 +110,9 @@ class Region:
     def has(self, address):
         return self.address <= address < self.address + max(self.size, 1)
 
-    def add(self, side, name, value):
+    def add(self, side, name, value, kind):
         """Adds a value whose address is in this memory."""
-        self.shown[side].add(value, int(value["address"], 16) - self.address, {}, name)
+        self.shown[side].add(value, int(value["address"], 16) - self.address, kind, name)
         if name not in self.names:
             self.names.append(name)
 
@@ -120,10 +120,11 @@ class Region:
         name = self.names[0].split(".")[0].split("[")[0] if self.names else "-"
         for side, wanted in self.bytes.items():
             shown, where = self.shown[side], f"{side} of the {self.size} bytes at {self.address:#x}"
-            wrong = [f"byte {at} is {wanted[at]}, and not {byte}" for at, byte in shown.bytes.items() if wanted[at] != byte]
+            wrong = [f"byte {at} is {wanted[at]}, and not {byte}" for at, byte in sorted(shown.wrong.items())]
             known = shown.bytes.keys() | shown.blank
-            if self.flow == "in":
-                known |= self.shown["exit"].bytes.keys()
+            if self.flow == "in" and not known:
+                # Some messages are read when the call returns.
+                known = self.shown["exit"].bytes.keys()
             hidden = [at for at in self.needed(side) if at not in known]
             if hidden and not self.is_part[side]:
                 wrong.append(f"rtrace does not show the bytes {spans(hidden)} of {wanted.hex()[:400]}")
@@ -141,8 +142,8 @@ class Region:
     def needed(self, side):
         """Returns the bytes that rtrace must show."""
         entry, now = self.bytes["entry"], self.bytes[side]
-        if side == "entry":
-            return [at for at in range(self.size) if now[at]] if self.flow in ("in", "both") else []
+        if self.flow != "out" and (side == "entry" or self.shown[side].bytes):
+            return [at for at in range(self.size) if now[at] or now[at] != entry[at]]
         return [at for at in range(self.size) if now[at] != entry[at]]
 
 
@@ -163,11 +164,19 @@ def memory(line, call, layouts):
     for argument in call["arguments"] or []:
         for side in ("entry", "exit"):
             if side in argument:
-                place(argument[side], {}, argument["name"], side, None, regions, elsewhere, layouts)
+                known = layouts.sets.get((call["name"], argument["name"]))
+                kind = {"set": known} if known else {}
+                place(argument[side], kind, argument["name"], side, None, regions, elsewhere, layouts)
     for region in regions:
         yield from region.verdicts(call["name"])
     for name in elsewhere:
         yield "unchecked", call["name"], name.split(".")[0], f"the program did not tell the memory of {name}"
+
+
+def pointed(kind):
+    """Returns what is known of the memory that a pointer of this kind points to."""
+    known = kind.get("number", {}).get("meaning", {}).get("struct")
+    return {"set": known} if known in SETS else kind if "set" in kind else {}
 
 
 def place(value, kind, name, side, parent, regions, elsewhere, layouts):
@@ -186,7 +195,7 @@ def place(value, kind, name, side, parent, regions, elsewhere, layouts):
             if region is None and value.get("text") != "" and value.get("array") != []:
                 elsewhere.append(name)
             elif region is not None and region is not parent:
-                region.add(side, name, value)
+                region.add(side, name, value, pointed(kind))
         elif region is not None and name not in region.names:
             region.names.append(name)
     if region is not None and (value.get("cut") or value.get("more")):
