@@ -56,11 +56,11 @@ fn checked() {
     prctl(libc::PR_SET_NO_NEW_PRIVS, [1, 0, 0, 5]);
     prctl(libc::PR_GET_NO_NEW_PRIVS, [0, HIGH, 0, 0]);
     prctl(libc::PR_GET_NO_NEW_PRIVS, [0; 4]);
+    unsafe { told::syscall!(libc::SYS_prctl, libc::PR_GET_DUMPABLE, ignored(7), ignored(7), ignored(7), ignored(7)) };
     prctl(libc::PR_CAP_AMBIENT, [libc::PR_CAP_AMBIENT_CLEAR_ALL as u64, 6, 0, 0]);
     prctl(libc::PR_CAP_AMBIENT, [libc::PR_CAP_AMBIENT_IS_SET as u64, 0, 8, 0]);
     let pid = std::process::id();
     unsafe {
-        told::syscall!(libc::SYS_prctl, libc::PR_GET_DUMPABLE, ignored(7), ignored(7), ignored(7), ignored(7));
         told::syscall!(SYS_FSCONFIG, -1, FSCONFIG_CMD_CREATE, 0x11, 0, 3);
         told::syscall!(SYS_FSCONFIG, -1, FSCONFIG_CMD_CREATE, 0, 0, 0);
         told::syscall!(SYS_FSCONFIG, -1, FSCONFIG_SET_FLAG, key.as_bytes(), 0x12, 0);

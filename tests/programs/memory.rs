@@ -35,8 +35,9 @@ fn arguments(count: usize, dir: &Path) {
     let argv: Vec<*const u8> = (0..count).map(|i| start.wrapping_add(i * STRIDE)).chain([std::ptr::null()]).collect();
     let child = raw::fork(|| {
         argv[..count].iter().enumerate().for_each(|(i, name)| told::note(told::known(*name, &fresh_name(i))));
-        let environment = [0u64];
-        unsafe { told::last_syscall!(libc::SYS_execve, c"/bin/true", &argv[..], &environment[..]) };
+        unsafe {
+            told::last_syscall!(libc::SYS_execve, c"/bin/true", &argv[..], told::known([std::ptr::null::<u8>()].as_ptr().cast(), &[]))
+        };
     });
     raw::wait(child);
 }
@@ -70,8 +71,10 @@ fn edge(count: usize) {
         unsafe { at.cast_mut().copy_from_nonoverlapping(text.as_ptr(), text.len()) };
         open_at(told::known(at, text.as_bytes()));
         let count = i % 30 + 2;
-        unsafe { told::note(std::slice::from_raw_parts(end.wrapping_sub(count), count));
-            told::syscall!(libc::SYS_write, -1, end.wrapping_sub(count), count) };
+        unsafe {
+            told::note(std::slice::from_raw_parts(end.wrapping_sub(count), count));
+            told::syscall!(libc::SYS_write, -1, end.wrapping_sub(count), count)
+        };
     }
 }
 

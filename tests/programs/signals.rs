@@ -39,8 +39,8 @@ fn handle(number: i32) {
     assert_eq!(unsafe { libc::sigaction(number, &action, ptr::null_mut()) }, 0);
 }
 
-/// Tells the siginfo of the signal that will kill this program: `killed NUMBER code CODE`, and `address ADDRESS` or `pid
-/// PID uid UID`.
+/// Tells the siginfo of the signal that will kill this program: `killed NUMBER code CODE`, and then `address ADDRESS`
+/// or `pid PID uid UID`.
 fn will_be_killed(number: i32, code: i32, why: impl Fn() -> String) {
     told::line(|| format!("killed {number} code {code} {}", why()));
 }
@@ -67,12 +67,16 @@ fn by_a_thread() {
 fn queue() {
     let number = libc::SIGRTMIN() + 1;
     handle(number);
-    unsafe { libc::sigqueue(libc::getpid(), number, libc::sigval { sival_ptr: ptr::without_provenance_mut(42) }) };
+    let (pid, uid) = unsafe { (libc::getpid(), libc::getuid()) };
+    // A siginfo: the number, no error, the code, the sender, and the value 42.
+    let mut info = [0; 32];
+    info[..7].copy_from_slice(&[number, 0, libc::SI_QUEUE, 0, pid, uid as i32, 42]);
+    unsafe { told::syscall!(libc::SYS_rt_sigqueueinfo, pid, number, &info[..]) };
 }
 
 fn timer() {
     handle(libc::SIGALRM);
-    let mut timer: libc::timer_t = ptr::null_mut();
+    let mut timer = 0i32;
     let mut event: libc::sigevent = unsafe { zeroed() };
     (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_SIGNAL, libc::SIGALRM);
     event.sigev_value.sival_ptr = ptr::without_provenance_mut(7);
@@ -80,8 +84,8 @@ fn timer() {
         it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
         it_value: libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 },
     };
-    assert_eq!(unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer) }, 0);
-    assert_eq!(unsafe { libc::timer_settime(timer, 0, &once, ptr::null_mut()) }, 0);
+    assert_eq!(unsafe { told::syscall!(libc::SYS_timer_create, libc::CLOCK_MONOTONIC, &raw const event, told::out(&raw mut timer, 1)) }, 0);
+    assert_eq!(unsafe { told::syscall!(libc::SYS_timer_settime, timer, 0, &raw const once, 0) }, 0);
     unsafe { libc::pause() };
 }
 

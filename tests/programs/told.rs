@@ -10,8 +10,8 @@
 //!
 //! The two times are CLOCK_MONOTONIC just before and just after the call, in nanoseconds; the only call of this number
 //! that the task began between them is the one that is described. A failed call returns the negative error. `bits` says
-//! how many bits of each register the kernel reads. Memory has its bytes as hexadecimal digits, without the zeros at its
-//! end.
+//! how many of the lowest bits of each register the kernel reads. Memory has its bytes as hexadecimal digits, without
+//! the zeros at its end. A call that does not return has no `end`, no `return`, and no memory at the exit.
 //!
 //! Without the variable, nothing is read, stored or printed, and the calls are the same.
 
