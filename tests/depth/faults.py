@@ -3,11 +3,11 @@
 
 usage: faults.py LAYOUTS [ALONE_JSON ALONE_OUTPUT]...
 
-The files are those that `run -k DIR` leaves: DIR/layouts, DIR/NAME.alone.jsonl and DIR/NAME.alone.out. In each call that
-the program told, this script changes one value after another: a number becomes one higher, a text has another first
-character, a set lacks a member, an array its last element, a struct one of its members, and contents become the bare
-address. Each change must give a value that is told otherwise, which the unchanged trace does not have. What is not found
-is printed with its count.
+The files are those that `run -k DIR` leaves: DIR/layouts, DIR/NAME.alone.jsonl and DIR/NAME.alone.out. In each call
+that the program told, this script changes one value after another: a number becomes one higher, a text gets another
+first character, flags, arrays and structs lose one of their parts that is not 0, and contents become the bare address.
+It counts the changes after which more is told otherwise, or unchecked, than without them. The others are printed, each
+kind with its first example.
 """
 
 import ipaddress
@@ -107,7 +107,7 @@ def main():
             told, _ = split(text.read())
         calls = [call for calls in Run(read_events(trace)).calls.values() for call in calls]
         for line in told:
-            call = next(call for call in calls if call["number"] == line["number"] and is_meant(line, call))
+            call = next(call for call in calls if is_meant(line, call))
             before = verdicts(line, call, layouts)
             for kind, name, wrong, example in wrong_calls(call, layouts):
                 made[kind] += 1

@@ -17,10 +17,17 @@ LENGTHS = ("nlmsg_len", "nla_len", "cmsg_len")
 SETS = ("fd_set", "nodemask", "cpumask", "sigset")
 # Where the members of structs are for which the tables have none: the siginfo of a signal that a process sent
 # (asm-generic/siginfo.h), and the error that netlink returns (linux/netlink.h).
-SENT = {"si_signo": (0, 4), "si_errno": (4, 4), "si_code": (8, 4), "si_pid": (16, 4), "si_uid": (20, 4), "si_value": (24, 8)}
+INT, LONG = {"number": {"bits": 32}}, {"number": {"bits": 64}}
 MEMBERS = {
-    "nlmsgerr": {"error": {"offset": 0, "number": {"bits": 32}}},
-    "siginfo": {name: {"offset": at, "number": {"bits": 8 * size}} for name, (at, size) in SENT.items()},
+    "nlmsgerr": {"error": {"offset": 0, **INT}},
+    "siginfo": {
+        "si_signo": {"offset": 0, **INT},
+        "si_errno": {"offset": 4, **INT},
+        "si_code": {"offset": 8, **INT},
+        "si_pid": {"offset": 16, **INT},
+        "si_uid": {"offset": 20, **INT},
+        "si_value": {"offset": 24, **LONG},
+    },
 }
 
 

@@ -11,8 +11,6 @@ from itertools import zip_longest
 from told_calls import split, told_calls
 
 SIGNAL = re.compile(r"given (\d+) code (-?\d+) pid (\d+) uid (\d+)")
-# The names of the numbers of a value, one of which it has if it is no plain number.
-NUMBERS = ("value", "fd", "pid", "signal")
 KILLED = re.compile(r"killed (\d+) code (-?\d+) (?:address (\d+)|pid (\d+) uid (\d+))")
 # The names of the numbers of a value, one of which it has if it is no plain number.
 NUMBERS = ("value", "fd", "pid", "signal")

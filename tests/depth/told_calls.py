@@ -6,8 +6,8 @@ The program's line has only numbers and bytes. Of each told call,
   return      is the same number
   registers   are the same numbers, and the value of each argument is made of the number of its register
   memory      has the same bytes that rtrace's values have, each at the address that rtrace gives for it. reencode.py
-              makes the bytes. Bytes that rtrace does not show must be 0 if the kernel read them, and must be as before
-              the call if the kernel wrote them.
+              makes the bytes. Bytes that rtrace does not show must be 0 if the kernel read them, and must be as
+              before the call if the kernel wrote them.
 
 The verdict is `equal`, `different`, or `unchecked` where rtrace's value cannot be made a number or bytes again, or where
 rtrace says that it shows a part only.
@@ -35,25 +35,30 @@ def split(output):
 
 
 def told_calls(told, calls, layouts):
-    """Yields the verdict, the syscall, the argument and a sentence for each thing that the program told of its calls."""
+    """Yields the verdict, the syscall, the argument and a sentence for each value that the program told of its calls."""
     of = defaultdict(list)
     for call in calls:
-        of[call["tid"], call["number"]].append(call)
+        of[call["number"]].append(call)
     for line in told:
-        found = [call for call in of[line["tid"], line["number"]] if is_meant(line, call)]
-        if len(found) != 1:
-            text = f"the program made call {line['number']} with {line['registers']}, and rtrace has {len(found)} of it"
-            yield "different", f"number {line['number']}", "-", text
-            continue
-        yield from compare(line, found[0], layouts)
+        number = line["number"]
+        found = [call for call in of[number] if is_meant(line, call)]
+        if len(found) == 1:
+            yield from compare(line, found[0], layouts)
+        else:
+            text = f"the program made this call with {line['registers']}, and rtrace has {len(found)} such calls"
+            yield "different", f"number {number}", "-", text
 
 
 def is_meant(line, call):
+    """Whether this is the call that a line describes."""
+    if (line["tid"], line["number"]) != (call["tid"], call["number"]):
+        return False
     start = int(call.get("start", call["time"])["monotonic"])
     return line["begin"] <= start <= line.get("end", start)
 
 
 def compare(line, call, layouts):
+    """Compares what the program told of a call with what rtrace has of it."""
     if "return" in line:
         returned = call.get("return", {})
         yield agrees(call, "return", line["return"], returned.get("raw"))
@@ -64,7 +69,7 @@ def compare(line, call, layouts):
     at = 0
     for argument in call["arguments"] or []:
         count = len(argument["registers"])
-        yield agrees(call, argument["name"], [hex(register) for register in told[at : at + count]], argument["registers"])
+        yield agrees(call, argument["name"], [*map(hex, told[at : at + count])], argument["registers"])
         if count == 1 and not argument.get("unused"):
             value = argument.get("entry", argument.get("exit"))
             yield number(call, argument["name"], told[at], value, layouts, bits[at])
@@ -73,7 +78,8 @@ def compare(line, call, layouts):
         at += count
     rest = [place for place in range(at, len(told)) if told[place] and bits[place]]
     if rest:
-        yield "different", call["name"], "-", f"the kernel reads the registers {spans(rest)}, which rtrace does not show"
+        text = f"the kernel reads the registers {spans(rest)}, which rtrace does not show"
+        yield "different", call["name"], "-", text
     yield from memory(line, call, layouts)
 
 
@@ -89,12 +95,14 @@ def number(call, name, register, value, layouts, bits):
     else:
         found = layouts.number_of(value)
     if found is None:
-        return "unchecked", call["name"], name, f"{json.dumps(value)[:300]} is no number, and the register is {register:#x}"
+        text = f"{json.dumps(value)[:300]} is no number, and the register is {register:#x}"
+        return "unchecked", call["name"], name, text
     # A number of 32 bits may have a sign, and its register too.
     if bits == 64 and (register <= LOW or register >> 31 == ALL >> 31) and -(1 << 31) <= found <= LOW:
         bits = 32
     same = (found - register) & (1 << bits) - 1 == 0 and found < 1 << bits
-    return "equal" if same else "different", call["name"], name, f"the register is {register:#x}, and rtrace says {found:#x}"
+    text = f"the register is {register:#x}, and rtrace says {found:#x}"
+    return "equal" if same else "different", call["name"], name, text
 
 
 class Region:
@@ -117,6 +125,7 @@ class Region:
             self.names.append(name)
 
     def verdicts(self, call):
+        """Compares the bytes at the entry and at the exit."""
         name = self.names[0].split(".")[0].split("[")[0] if self.names else "-"
         for side, wanted in self.bytes.items():
             shown, where = self.shown[side], f"{side} of the {self.size} bytes at {self.address:#x}"
@@ -135,9 +144,11 @@ class Region:
             if hidden and self.is_part[side]:
                 yield "unchecked", call, name, f"{where}: rtrace shows a part, without the bytes {spans(hidden)}"
             if shown.unknown:
-                yield "unchecked", call, name, f"{where}: there are no bytes for {', '.join(sorted(set(shown.unknown)))}"
+                unknown = ", ".join(sorted(set(shown.unknown)))
+                yield "unchecked", call, name, f"{where}: there are no bytes for {unknown}"
             if shown.outside:
-                yield "unchecked", call, name, f"{where}: rtrace shows {len(set(shown.outside))} bytes that were not told"
+                count = len(set(shown.outside))
+                yield "unchecked", call, name, f"{where}: rtrace shows {count} bytes that were not told"
 
     def needed(self, side):
         """Returns the bytes that rtrace must show."""
@@ -159,6 +170,7 @@ def spans(numbers):
 
 
 def memory(line, call, layouts):
+    """Compares the memory that the program told with the values that rtrace shows at its addresses."""
     regions = [Region(told, layouts) for told in line["memory"]]
     elsewhere = []
     for argument in call["arguments"] or []:

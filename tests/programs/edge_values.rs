@@ -70,7 +70,8 @@ fn checked() {
     }
 }
 
-/// Memory that the kernel writes although the call fails, and memory that it does not write.
+/// Memory that the kernel writes although the call fails, and memory that it does not write. Prints what it wrote:
+/// `handle BYTES TYPE`, `mount ID`, `attributes BYTES`, `modules BYTES`.
 fn outputs() {
     let fd = unsafe { told::syscall!(libc::SYS_memfd_create, c"handle", 0) };
     let (mut handle, mut mount) = ([0u32, 0], -7i32);
@@ -78,12 +79,17 @@ fn outputs() {
         told::syscall!(libc::SYS_name_to_handle_at, fd, c"", from_mut(handle), out(mount, 1), NAME_TO_HANDLE_AT_EMPTY_PATH)
     };
     name(fd, &mut handle, &mut mount);
+    println!("handle {} {}\nmount {mount}", handle[0], handle[1] as i32);
     let (mut handle, mut mount) = ([0u32, 5], -7i32);
     name(-1, &mut handle, &mut mount);
     let mut attributes = [10u32; 14];
     unsafe { told::syscall!(libc::SYS_sched_setattr, 0, attributes.as_mut_slice(), 0) };
+    println!("attributes {}", attributes[0]);
     let mut bytes = 0u32;
-    unsafe { told::syscall!(SYS_LSM_LIST_MODULES, 0, &raw mut bytes, 0) };
+    let listed = unsafe { told::syscall!(SYS_LSM_LIST_MODULES, 0, &raw mut bytes, 0) };
+    if listed == -1 && bytes > 0 {
+        println!("modules {bytes}");
+    }
 }
 
 /// Creates a mapping that ends with these bytes, followed by an unmapped page.
