@@ -1,7 +1,7 @@
 //! Calls that the program describes itself: what it passed, what it got back, and the memory behind its pointers.
 //!
-//! If the environment has `RTRACE_TELL`, each call of [`syscall`] makes a line on stdout, all of which [`print`] writes
-//! when a scene is over:
+//! After `workload --tell`, each call of [`syscall`] makes a line on stdout, all of which [`print`] writes when a scene
+//! is over:
 //!
 //! ```text
 //! {"told":{"tid":7,"number":0,"begin":1200,"end":1300,"registers":["0x3","0x7ffe0000","0x4"],"return":3,"bits":[64,64,
@@ -13,13 +13,14 @@
 //! how many of the lowest bits of each register the kernel reads. Memory has its bytes as hexadecimal digits, without
 //! the zeros at its end. A call that does not return has no `end`, no `return`, and no memory at the exit.
 //!
-//! Without the variable, nothing is read, stored or printed, and the calls are the same.
+//! Without `--tell`, nothing is read, stored or printed, and the calls are the same.
 
 use crate::raw;
 use std::cell::{Cell, RefCell};
 use std::ffi::CStr;
 use std::fmt::Write;
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Makes a system call and tells it: the number, and up to six arguments, each of which is an [`Argument`].
 macro_rules! syscall {
@@ -151,9 +152,15 @@ thread_local! {
 }
 static LINES: Mutex<String> = Mutex::new(String::new());
 
+static IS_ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Makes the calls from now on tell themselves.
+pub fn ask() {
+    IS_ASKED.store(true, Ordering::Relaxed);
+}
+
 fn is_asked() -> bool {
-    static ASKED: OnceLock<bool> = OnceLock::new();
-    *ASKED.get_or_init(|| std::env::var_os("RTRACE_TELL").is_some())
+    IS_ASKED.load(Ordering::Relaxed)
 }
 
 /// Notes memory that the next call reaches by other memory or by the number of its address.

@@ -44,6 +44,7 @@ mod zoo;
 use std::process::ExitCode;
 
 const WORDS: &str = "\
+workload --tell SCENE...                   the same as without --tell; the calls of many scenes describe themselves on stdout
 workload calls KIND THREADS COUNT [RATE]   COUNT calls on each of THREADS threads, RATE a second in all; KIND: getppid lseek read
 workload spans quick|sleep THREADS COUNT   the same, each with the time before and after
 workload slow MS                           read, epoll_wait, wait4 and futex that take so many milliseconds each
@@ -84,16 +85,20 @@ workload tag TAG                           one tagged call
 workload exit STATUS                       ends with STATUS";
 
 fn main() -> ExitCode {
-    let status = run();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if words.first() == Some(&"--tell") {
+        words.remove(0);
+        told::ask();
+    }
+    let status = run(&words);
     told::print();
     status
 }
 
-/// Runs what the command line says.
-fn run() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words.as_slice() {
+/// Does what the words say.
+fn run(words: &[&str]) -> ExitCode {
+    match words {
         ["calls", kind, threads, count] => calls::run(kind, number(threads), number(count), None),
         ["calls", kind, threads, count, rate] => calls::run(kind, number(threads), number(count), Some(number(rate))),
         ["spans", kind, threads, count] => spans::run(kind, number(threads), number(count)),
