@@ -28,11 +28,13 @@ def struct(name, size, /, **members):
 # A struct of 16 bytes, with four bytes between `flags` and `to`, which points to another one; and a syscall with a set.
 PAIR = struct("pair", 16, size={"offset": 0, **number(16)}, flags={"offset": 2, **number(16)}, to={"offset": 8, **number(64)})
 TABLE = {"type": "table", "name": "letters", "constants": [{"name": "A", "value": 1}, {"name": "B", "value": 2}]}
+HEADER = struct("nlattr", 4, nla_len={"offset": 0, **number(16)}, nla_type={"offset": 2, **number(16)})
+BLOCK = {"type": "syscall", "name": "probe_set", "arguments": [{"name": "all", "struct": "sigset"}]}
 SELECT = {"type": "syscall", "name": "select", "arguments": [{"name": "ready", "struct": "fd_set"}]}
 
 
 def known_layouts():
-    return Layouts(map(json.dumps, (PAIR, TABLE, SELECT)))
+    return Layouts(map(json.dumps, (PAIR, TABLE, HEADER, BLOCK, SELECT)))
 
 
 def line(*registers, memory=(), returned=0, bits=None, **more):
@@ -73,6 +75,36 @@ WHOLE = bytes_of_pair(16, 1, 0x2000)
 BOTH = ((0x1000, 16, "in", WHOLE), (0x2000, 4, "in", b"abc\0"))
 SHOWN = pair(0x1000, size=16, flags=A, to=text(0x2000, "abc"))
 NO_WORD = {"address": "0x2000", "unread": True}
+
+
+
+def shown(address, value, **more):
+    """Returns a call whose argument points to a value at this address."""
+    return made(passed("all", address, {**value, "address": hex(address)}), **more)
+
+
+def capabilities(one, other, last):
+    sets = {"effective": [one, other], "permitted": [last], "inheritable": []}
+    members = {name: {"array": [{"constant": "CAP", "value": item} for item in items]} for name, items in sets.items()}
+    return {"struct": "capabilities", "members": members}
+
+
+def siginfo(pid, code):
+    return {"struct": "siginfo", "members": {"si_signo": 10, "si_code": code, "si_pid": {"pid": pid}}}
+
+
+def attribute(data):
+    members = {"nla_len": 10, "nla_type": 1, **({"data": data} if data else {})}
+    return {"struct": "nlattr", "members": members}
+
+
+SIGNALS = {"array": [{"signal": 2, "name": "SIGINT"}, {"signal": 9, "name": "SIGKILL"}]}
+WORDS = {"array": [text(0x2000, "abc"), text(0x3000, "def")]}
+POINTERS = (0x2000).to_bytes(8, "little") + (0x3000).to_bytes(8, "little")
+# Version 3 has the lower words of the three sets, and then the upper ones.
+SETS_OF_V3 = b"".join(word.to_bytes(4, "little") for word in (1 << 1, 1 << 2, 0, 1 << 3, 0, 0))
+INFO = b"".join((word % (1 << 32)).to_bytes(4, "little") for word in (10, 0, -1, 0, 7))
+ATTRIBUTE = bytes([10, 0, 1, 0, 2, 0, 0, 0, 0, 9])
 
 # The verdict, what the program told, and what rtrace says.
 CASES = [
@@ -129,6 +161,22 @@ CASES = [
     ("different", line(0x1000, memory=[(0x1000, 2, "in", bytes([1, 2]))]), made(passed("all", 0x1000, {"array": [1], "address": "0x1000"}))),
     ("equal", line(0x1000, memory=[(0x1000, 8, "in", bytes([5]))]), made(passed("ready", 0x1000, {"array": [0, 2], "address": "0x1000"}), name="select")),
     ("different", line(0x1000, memory=[(0x1000, 8, "in", bytes([2]))]), made(passed("ready", 0x1000, {"array": [2], "address": "0x1000"}), name="select")),
+    ("equal", line(0x1000, memory=[(0x1000, 8, "in", bytes([2, 1]))]), shown(0x1000, SIGNALS, name="probe_set")),
+    ("different", line(0x1000, memory=[(0x1000, 8, "in", bytes([4, 1]))]), shown(0x1000, SIGNALS, name="probe_set")),
+    # Pointers to texts, of which the second is in memory that is not told.
+    ("unchecked", line(0x1000, memory=[(0x1000, 16, "in", POINTERS), BOTH[1]]), shown(0x1000, WORDS)),
+    ("different", line(0x1000, memory=[(0x1000, 16, "in", POINTERS[8:] + POINTERS[:8]), BOTH[1]]), shown(0x1000, WORDS)),
+    # Structs of which the tables have no layout.
+    ("equal", line(0x1000, memory=[(0x1000, 24, "in", SETS_OF_V3)]), shown(0x1000, capabilities(1, 35, 2))),
+    ("different", line(0x1000, memory=[(0x1000, 24, "in", SETS_OF_V3)]), shown(0x1000, capabilities(1, 34, 2))),
+    ("different", line(0x1000, memory=[(0x1000, 24, "in", SETS_OF_V3)]), shown(0x1000, capabilities(1, 35, 3))),
+    ("equal", line(0x1000, memory=[(0x1000, 128, "in", INFO)]), shown(0x1000, siginfo(7, -1))),
+    ("different", line(0x1000, memory=[(0x1000, 128, "in", INFO)]), shown(0x1000, siginfo(8, -1))),
+    ("different", line(0x1000, memory=[(0x1000, 128, "in", INFO)]), shown(0x1000, siginfo(7, -2))),
+    # What follows a header that has its length.
+    ("equal", line(0x1000, memory=[(0x1000, 12, "in", ATTRIBUTE)]), shown(0x1000, attribute({"mac": "02:00:00:00:00:09"}))),
+    ("different", line(0x1000, memory=[(0x1000, 12, "in", ATTRIBUTE)]), shown(0x1000, attribute({"mac": "02:00:00:00:00:08"}))),
+    ("different", line(0x1000, memory=[(0x1000, 12, "in", ATTRIBUTE)]), shown(0x1000, attribute(None))),
     # Memory that the kernel writes.
     ("equal", line(0x1000, memory=[(0x1000, 4, "out", b"junk", b"abck")]), made(passed("buf", 0x1000, exit=text(0x1000, "abc")))),
     ("equal", line(0x1000, memory=[(0x1000, 4, "out", b"junk", b"junk")]), made(passed("buf", 0x1000, {"address": "0x1000"}))),
