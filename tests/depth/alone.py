@@ -5,7 +5,7 @@ usage: alone.py [BESIDE_JSON ALONE_JSON ALONE_OUTPUT]... --layouts FILE [--excep
 
 BESIDE_JSON is what `rtrace --json --full` says about a scene while strace traces it, and ALONE_JSON what it says about
 the same scene at full speed. ALONE_OUTPUT is what the program printed then, and told.py compares it with ALONE_JSON.
-`rtrace list --json tables` prints the layouts.
+`rtrace list --json`, with `tables` and with `syscalls`, prints the layouts.
 
 The tasks of the two runs are paired by who created them, and the calls of a task by their names and their entries. An
 argument has a value when its call is entered and another one when it returns, and these are compared apart. It is
@@ -26,9 +26,9 @@ Three kinds of numbers differ between two runs of a program, and the JSON says w
 
 Each line of the exceptions is `SYSCALL ARGUMENT PATTERN REASON...`. All but the reason are globs, and the pattern is
 matched with each difference as this script prints it. A call that is in one run only, or that has another result, has
-the argument `-`. What the program told begins with `told: `. A row that matches nothing is an error, unless its reason begins with `sometimes` (not every run has
-this difference), or --some says that these are not all traces. The exit status is 0 if nothing is unreadable or
-different, 1 if something is, and 2 for a usage error.
+the argument `-`. What the program told begins with `told: `. A row that matches nothing is an error, unless its reason
+begins with `sometimes` (not every run has this difference), or --some says that these are not all traces. The exit
+status is 0 if nothing is unreadable or different, 1 if something is, and 2 for a usage error.
 """
 
 import argparse

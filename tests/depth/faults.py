@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that the comparison with what the program told finds faults: it makes them.
+"""Makes faults in traces, and counts those that the comparison with what the program told finds.
 
 usage: faults.py LAYOUTS [ALONE_JSON ALONE_OUTPUT]...
 
@@ -20,7 +20,8 @@ from reencode import Layouts
 from told_calls import compare, is_meant, split
 
 # What is no statement about the memory or the registers of a call.
-OTHER = {"file", "wanted", "prefixes", "constant", "name", "comm", "cut", "more", "unread", "default", "struct", "packed"}
+NAMES = {"constant", "prefixes", "name", "comm", "struct", "packed"}
+OTHER = NAMES | {"file", "wanted", "cut", "more", "unread", "default"}
 
 
 def faults(value, layouts):
@@ -32,6 +33,7 @@ def faults(value, layouts):
 
 
 def all_faults(value, layouts):
+    """The same, with changes that mean the same number."""
     if isinstance(value, bool) or value is None:
         return
     if isinstance(value, int):
@@ -47,6 +49,7 @@ def all_faults(value, layouts):
 
 
 def faults_of_object(value, layouts):
+    """Yields what may be wrong in an object of the JSON."""
     if "address" in value and {"struct", "array", "text"} & set(value) and not is_empty(value):
         yield "address only", {"address": value["address"]}
     for name, inner in value.items():

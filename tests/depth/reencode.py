@@ -253,7 +253,8 @@ class Memory:
         for at, item in enumerate(items):
             raw = raw_bytes(item)
             step = size if size is not None else len(raw) if raw is not None and "address" not in item else None
-            if step is None and not (isinstance(item, dict) and "address" in item and ("struct" in item or is_bare(item))):
+            has_place = isinstance(item, dict) and "address" in item and ("struct" in item or is_bare(item))
+            if step is None and not has_place:
                 self.leave(offset, None, f"{what}[{at}]")
                 return
             self.add(item, offset + at * (step or 0), element, f"{what}[{at}]")

@@ -9,8 +9,8 @@ The program's line has only numbers and bytes. Of each told call,
               makes the bytes. Bytes that rtrace does not show must be 0 if the kernel read them, and must be as
               before the call if the kernel wrote them.
 
-The verdict is `equal`, `different`, or `unchecked` where rtrace's value cannot be made a number or bytes again, or where
-rtrace says that it shows a part only.
+The verdict is `equal`, `different`, or `unchecked` where rtrace's value cannot be made a number or bytes again, or
+where rtrace says that it shows a part only.
 """
 
 import json
@@ -35,7 +35,7 @@ def split(output):
 
 
 def told_calls(told, calls, layouts):
-    """Yields the verdict, the syscall, the argument and a sentence for each value that the program told of its calls."""
+    """Yields the verdict, the syscall, the argument and a sentence for each value that the program told."""
     of = defaultdict(list)
     for call in calls:
         of[call["number"]].append(call)
