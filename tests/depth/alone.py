@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compares what rtrace alone knows about the calls of a program with what it knows beside strace.
 
-usage: alone.py [BESIDE_JSON ALONE_JSON ALONE_OUTPUT]... [--exceptions FILE [--some]] [--examples N]
+usage: alone.py [BESIDE_JSON ALONE_JSON ALONE_OUTPUT]... --layouts FILE [--exceptions FILE [--some]] [--examples N]
 
 BESIDE_JSON is what `rtrace --json --full` says about a scene while strace traces it, and ALONE_JSON what it says about
 the same scene at full speed. ALONE_OUTPUT is what the program printed then, and told.py compares it with ALONE_JSON.
+`rtrace list --json`, with `tables` and with `syscalls`, prints the layouts.
 
 The tasks of the two runs are paired by who created them, and the calls of a task by their names and their entries. An
 argument has a value when its call is entered and another one when it returns, and these are compared apart. It is
@@ -25,9 +26,9 @@ Three kinds of numbers differ between two runs of a program, and the JSON says w
 
 Each line of the exceptions is `SYSCALL ARGUMENT PATTERN REASON...`. All but the reason are globs, and the pattern is
 matched with each difference as this script prints it. A call that is in one run only, or that has another result, has
-the argument `-`. A row that matches nothing is an error, unless its reason begins with `sometimes` (not every run has
-this difference), or --some says that these are not all traces. The exit status is 0 if nothing is unreadable or
-different, 1 if something is, and 2 for a usage error.
+the argument `-`. What the program told begins with `told: `. A row that matches nothing is an error, unless its reason
+begins with `sometimes` (not every run has this difference), or --some says that these are not all traces. The exit
+status is 0 if nothing is unreadable or different, 1 if something is, and 2 for a usage error.
 """
 
 import argparse
@@ -38,6 +39,7 @@ from collections import Counter, defaultdict
 from difflib import SequenceMatcher
 
 from compare import Exceptions
+from reencode import Layouts
 from told import told
 
 # Addresses that the kernel chooses are above this one, and those that a program chooses itself are below it.
@@ -291,11 +293,12 @@ def blocks(one, other):
 class Comparison:
     """The sums of all compared runs."""
 
-    def __init__(self, exceptions):
-        self.exceptions = exceptions
+    def __init__(self, exceptions, layouts):
+        self.exceptions, self.layouts = exceptions, layouts
         calls = ("calls", "calls beside strace only", "calls alone only")
         arguments = ("arguments", "equal", "excused", "unreadable", "different")
-        self.totals = Counter({name: 0 for name in (*calls, *arguments, "told", "told otherwise")})
+        told = ("told", "told equal", "told unchecked", "told excused", "told otherwise")
+        self.totals = Counter({name: 0 for name in (*calls, *arguments, *told)})
         self.kinds, self.examples = Counter(), defaultdict(list)
 
     def differs(self, key, example):
@@ -317,11 +320,18 @@ class Comparison:
                 Differences(names).compare(left["arguments"], right["arguments"], "")
         for pair in pairs:
             self.add_calls(*pair, names)
-        for is_same, sentence in told(output, other):
-            self.totals["told"] += 1
-            if not is_same:
-                self.totals["told otherwise"] += 1
-                self.differs(("told otherwise", "", ""), sentence)
+        for verdict, call, argument, sentence in told(output, other, self.layouts):
+            self.add_told(verdict, call, argument, sentence)
+
+    def add_told(self, verdict, call, argument, sentence):
+        """Counts what the program told. What cannot be checked is printed, and is no failure."""
+        self.totals["told"] += 1
+        if verdict == "different":
+            excused = self.exceptions.excuse(call, argument, [f"told: {sentence}"])
+            verdict = "excused" if excused else "otherwise"
+        self.totals[f"told {verdict}"] += 1
+        if verdict in ("otherwise", "unchecked"):
+            self.differs((f"told {verdict}", call, argument), sentence[:900])
 
     def add_calls(self, beside, alone, names):
         if beside is None or alone is None:
@@ -374,19 +384,23 @@ class Comparison:
             print(f"{count:6} {key[0]:18} {key[1]} {key[2]}")
             for example in self.examples[key][:examples]:
                 print(f"      {example}")
-        return not self.kinds and not unmatched
+        return all(kind == "told unchecked" for kind, _, _ in self.kinds) and not unmatched
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("traces", nargs="+", metavar="BESIDE_JSON ALONE_JSON ALONE_OUTPUT")
+    options.add_argument("--layouts", required=True)
     options.add_argument("--exceptions")
     options.add_argument("--some", action="store_true")
     options.add_argument("--examples", type=int, default=3)
     options = options.parse_args()
     if len(options.traces) % 3:
         options.error("the files come in threes: JSON beside strace, JSON alone, what the program printed alone")
-    comparison = Comparison(Exceptions(open(options.exceptions, encoding="utf-8") if options.exceptions else ()))
+    with open(options.layouts, encoding="utf-8") as lines:
+        layouts = Layouts(lines)
+    exceptions = Exceptions(open(options.exceptions, encoding="utf-8") if options.exceptions else ())
+    comparison = Comparison(exceptions, layouts)
     for beside, alone, output in zip(*(options.traces[at::3] for at in range(3))):
         with open(output, encoding="utf-8", errors="surrogateescape") as text:
             comparison.add(read_events(beside), read_events(alone), text.read())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of alone.py and told.py: values of rtrace beside strace and alone, and what the comparison must say.
+"""Tests of alone.py: values of rtrace beside strace and alone, and what the comparison must say.
 
 `run` runs this file before it compares anything: `test_alone.py -q`.
 """
@@ -8,7 +8,7 @@ import unittest
 
 from alone import Comparison, Differences, Names, Run, align
 from compare import Exceptions
-from told import name_of, told
+from reencode import Layouts
 
 HERE, THERE = {"address": "0x7f0000001000"}, {"address": "0x7fff00002000"}
 UNREAD = {**THERE, "unread": True}
@@ -115,7 +115,7 @@ def names():
 
 
 def call(name, *arguments, tid=1, **more):
-    return {"type": "call", "name": name, "tid": tid, "pid": tid, "exit": "returned", "return": {"raw": 0, "value": 0},
+    return {"type": "call", "name": name, "number": 0, "tid": tid, "pid": tid, "exit": "returned", "return": {"raw": 0, "value": 0},
             "time": {"monotonic": "1"}, "arguments": list(arguments), **more}  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def number(value):
 
 
 def compared(beside, alone, *rows):
-    comparison = Comparison(Exceptions(rows))
+    comparison = Comparison(Exceptions(rows), Layouts())
     comparison.add([execve("/program"), *beside], [execve("/program"), *alone], "")
     return comparison
 
@@ -170,7 +170,7 @@ class Values(unittest.TestCase):
 
 class Arguments(unittest.TestCase):
     def verdict(self, beside, alone, **more):
-        comparison = Comparison(Exceptions())
+        comparison = Comparison(Exceptions(), Layouts())
         comparison.add_argument("call", {"name": "memory", **beside}, {"name": "memory", **alone}, Names(), **more)
         return next(name for name in ("equal", "unreadable", "different") if comparison.totals[name])
 
@@ -230,10 +230,10 @@ class Calls(unittest.TestCase):
     def test_calls_of_strace_are_left_aside(self):
         tracer = [execve("/strace", tid=5), fork(6, tid=5), call("ptrace", tid=6), fork(1, tid=5)]
         beside = [*tracer, call("ptrace", tid=1), execve("/program"), call("wait4", tid=5), call("read")]
-        comparison = Comparison(Exceptions())
+        comparison = Comparison(Exceptions(), Layouts())
         comparison.add(beside, [execve("/program"), call("read")], "")
         self.assertEqual((comparison.totals["calls"], len(comparison.kinds)), (2, 0), comparison.kinds)
-        comparison = Comparison(Exceptions())
+        comparison = Comparison(Exceptions(), Layouts())
         comparison.add([*beside, call("open")], [execve("/program"), call("read")], "")
         self.assertEqual(list(comparison.kinds), [("only beside strace", "open", "")])
 
@@ -297,121 +297,6 @@ class Exceptional(unittest.TestCase):
         self.assertFalse(self.report(self.compared(1, 1)))
         self.assertTrue(self.report(self.compared(1, 1, "read number entry=1* sometimes it depends on the run")))
         self.assertFalse(self.report(self.compared(1, 2, "read other * reason")))
-
-
-def write(text, fd=1, count=None, **more):
-    memory = {"name": "buf", "entry": {"text": text, **HERE, **more}}
-    return call("write", {"name": "fd", "entry": {"fd": fd}}, memory, **{"return": {"value": count or len(text)}})
-
-
-def fact(output, *calls, events=()):
-    """Returns whether rtrace agrees with all that the program says."""
-    lines = [write(output)] if output else []
-    return all(same for same, _ in told(output, Run([execve("/program"), *lines, *calls, *events])))
-
-
-class Told(unittest.TestCase):
-    def test_all_that_is_printed_is_what_rtrace_shows(self):
-        run = [execve("/program"), write("one\n"), write("no\n", fd=2), write({"bytes": "74776f0a"}, count=4)]
-        self.assertTrue(all(same for same, _ in told("one\ntwo\n", Run(run))))
-        for output in ("one\n", "one\ntwo\nthree\n", "one\ntwoo\n", "one\ntwi\n", ""):
-            self.assertFalse(all(same for same, _ in told(output, Run(run))), output)
-        cut = [execve("/program"), write("o", count=4, cut=True), write("two\n")]
-        self.assertTrue(all(same for same, _ in told("one\ntwo\n", Run(cut))))
-        self.assertFalse(all(same for same, _ in told("ine\ntwo\n", Run(cut))))
-        short = [execve("/program"), write("on", count=4), write("two\n")]
-        self.assertFalse(all(same for same, _ in told("one\ntwo\n", Run(short))))
-        unread = [execve("/program"), write("one\n"), call("write", {"name": "fd", "entry": {"fd": 1}})]
-        self.assertFalse(all(same for same, _ in told("one\ntwo\n", Run(unread))))
-
-    def test_values_of_a_call_are_those_that_are_printed(self):
-        def sizes(*values):
-            names = ("seccomp_notif", "seccomp_notif_resp", "seccomp_data")
-            memory = {"struct": "sizes", "members": dict(zip(names, values)), **HERE}
-            operation = {"name": "op", "entry": {"constant": "SECCOMP_GET_NOTIF_SIZES", "value": 3}}
-            return call("seccomp", operation, {"name": "uargs", "exit": memory})
-
-        self.assertTrue(fact("sizes 80 24 64\n", sizes(80, 24, 64)))
-        self.assertFalse(fact("sizes 80 24 64\n", sizes(80, 24, 65)))
-        self.assertFalse(fact("sizes 80 24 64\n", sizes(80, 24)))
-        self.assertFalse(fact("sizes 80 24 64\n"))
-        self.assertFalse(fact("sizes 80 24 64\n", call("seccomp", {"name": "uargs", "exit": UNREAD})))
-
-    def test_elements_and_results_are_found(self):
-        size = call("lsm_list_modules", {"name": "size", "exit": {"array": [32], **HERE}})
-        self.assertTrue(fact("modules 32\n", size))
-        self.assertFalse(fact("modules 33\n", size))
-        program = call("bpf", {"name": "cmd", "entry": {"constant": "BPF_PROG_LOAD", "value": 5}})
-        command = {"name": "cmd", "entry": {"constant": "BPF_OBJ_GET_INFO_BY_FD", "value": 15}}
-        memory = {"struct": "attr", "members": {"bpf_fd": {"fd": 3}}, **HERE}
-        of_it = call("bpf", command, {"name": "uattr", "exit": memory})
-        loaded = {**program, "return": {"raw": 3, "value": {"fd": 3}}}
-        self.assertTrue(fact("loaded 3\n", loaded, of_it))
-        self.assertFalse(fact("loaded 4\n", loaded, of_it))
-
-    def test_signals_are_those_that_are_caught(self):
-        info = {"si_signo": 10, "si_code": {"constant": "SI_TKILL", "value": -6}, "si_pid": 1, "si_uid": 0}
-        event = {"type": "signal", "tid": 1, "fate": "handled", "sender": {"tid": 2}, "siginfo": info}
-        given = "given 10 code -6 pid 1 uid 0\n"
-        self.assertTrue(fact("sender 2\n" + given, events=[event]))
-        self.assertFalse(fact("sender 3\n" + given, events=[event]))
-        self.assertFalse(fact(given.replace("-6", "0"), events=[event]))
-        self.assertFalse(fact(given))
-        self.assertFalse(fact(given, events=[event, event]))
-
-    def test_entries_of_a_directory_are_all_there(self):
-        entries = [{"struct": "dirent64", "members": {"d_name": {"text": name, **HERE}}} for name in (".", "seven")]
-        listed = call("getdents64", {"name": "dirent", "exit": {"array": entries, **HERE}}, **{"return": {"value": 48}})
-        self.assertTrue(fact("entries 48 . seven\n", listed))
-        for output in ("entries 48 .\n", "entries 48 seven .\n", "entries 40 . seven\n"):
-            self.assertFalse(fact(output, listed), output)
-
-    def test_calls_have_the_paths_that_are_printed(self):
-        def opened(number, path):
-            directory = {"name": "dfd", "entry": {"fd": number}}
-            return call("openat", directory, {"name": "filename", "entry": path})
-
-        self.assertTrue(fact("named 5 2f61\n", opened(5, {"text": "/a", **HERE})))
-        self.assertFalse(fact("named 5 2f61\n", opened(5, {"text": "/b", **HERE})))
-        self.assertFalse(fact("named 5 2f61\n", opened(5, UNREAD)))
-        self.assertFalse(fact("named 5 2f61\n", opened(6, {"text": "/a", **HERE})))
-        names = [{"name": f"{name}name", "entry": {"text": f"/{name}", **HERE}} for name in ("old", "new")]
-        renamed = call("renameat2", {"name": "olddfd", "entry": {"fd": 5}}, *names)
-        self.assertTrue(fact("named 5 2f6f6c64 2f6e6577\n", renamed))
-        self.assertFalse(fact("named 5 2f6f6c64 2f6e6578\n", renamed))
-
-    def test_files_have_their_names(self):
-        def shown(file):
-            return call("lseek", {"name": "fd", "entry": {"fd": 3, "file": file}}, {"name": "offset", "entry": 7777})
-
-        self.assertTrue(fact("2f61\n", shown({"path": "/a"})))
-        self.assertFalse(fact("2f61\n", shown({"path": "/b"})))
-        self.assertFalse(fact("2f61\n2f62\n", shown({"path": "/a"})))
-        self.assertFalse(fact("2f61\n", shown({"path": "/a"}), shown({"path": "/b"})))
-        inet, unix, vsock = ({"constant": f"AF_{name}", "value": 0} for name in ("INET6", "UNIX", "VSOCK"))
-        home, nobody = {"ip": "::1", "port": 80}, {"context": 0xFFFFFFFF, "port": 0xFFFFFFFF}
-        route = {"family": {"constant": "AF_NETLINK", "value": 16}, "number": {"constant": "NETLINK_ROUTE", "value": 0}}
-        for name, known in (
-            ("/a (deleted)", {"path": "/a", "deleted": True}),
-            ("/memfd:a (deleted)", {"memfd": "a"}),
-            ("anon_inode:[eventfd]", {"anonymous": "[eventfd]"}),
-            ("net:[5]", {"namespace": "net", "inode": 5}),
-            ("pid:5", {"pidfd": 5}),
-            ("pipe:[5]", {"pipe": 5}),
-            ("TCPv6:[5]", {"socket": {"inode": 5, "protocol": "TCPv6", "family": inet}}),
-            ("TCPv6:[[::1]:80->[::1]:80]",
-             {"socket": {"inode": 5, "protocol": "TCPv6", "family": inet, "local": home, "remote": home}}),
-            ('UNIX:[5->6,@"a"]',
-             {"socket": {"inode": 5, "protocol": "UNIX", "family": unix, "peer": 6, "abstract": "a"}}),
-            ('UNIX:[5,"/a"]', {"socket": {"inode": 5, "protocol": "UNIX", "family": unix, "path": "/a"}}),
-            ("AF_VSOCK:[5]",
-             {"socket": {"inode": 5, "protocol": "AF_VSOCK", "family": vsock, "local": nobody, "remote": nobody}}),
-            ("AF_VSOCK:[*:9]",
-             {"socket": {"inode": 5, "protocol": "AF_VSOCK", "family": vsock, "local": {"port": 9}, "remote": nobody}}),
-            ("NETLINK:[ROUTE:7]", {"socket": {"inode": 5, "protocol": "NETLINK", "port": 7, **route}}),
-        ):  # fmt: skip
-            with self.subTest(name=name):
-                self.assertEqual(name_of(known).decode(), name)
 
 
 if __name__ == "__main__":

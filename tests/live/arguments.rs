@@ -108,7 +108,9 @@ fn socket_options_of_rare_families_have_structs() {
         (
             "TCP, optname: AO_ADD_KEY",
             "{.addr: {.sin_family: INET, .sin_port: 0, .sin_addr: 127.0.0.1}, .alg_name: \"hmac(sha1)\", .ifindex: 3, .flags: set_rnext, \
-             .prefix: 24, .sndid: 7, .rcvid: 8, .maclen: 12, .keyflags: IFINDEX, .keylen: 4}",
+             .prefix: 24, .sndid: 7, .rcvid: 8, .maclen: 12, .keyflags: IFINDEX, .keylen: 4, \
+             .key: \"four\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\
+             \\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\"...}",
             288,
         ),
         ("TCP, optname: FASTOPEN_KEY", "\"sixteen bytes...\"", 16),

@@ -1,22 +1,17 @@
 //! Calls whose arguments have parts: sets of capabilities, controls of processors, values of rare socket options. Most
 //! of the calls fail: what counts is what they pass.
 
-use std::ptr::from_mut;
+use crate::told::{self, Argument, address, place, room};
 
 const NO_FD: u64 = u64::MAX;
 
 fn call(number: i64, args: [u64; 6]) -> i64 {
-    let [a, b, c, d, e, f] = args;
-    unsafe { libc::syscall(number, a, b, c, d, e, f) }
+    unsafe { told::call(number, &args.map(Argument::from)) }
 }
 
 /// Returns the bytes of 32-bit numbers, in memory that was touched.
 fn words<const N: usize>(words: [u32; N]) -> Vec<u8> {
     words.map(u32::to_ne_bytes).concat()
-}
-
-fn address(bytes: &[u8]) -> u64 {
-    bytes.as_ptr() as u64
 }
 
 /// Makes the calls of a scene: `controls`, `capabilities`, `flags`, `lengths`, `options`, `requests` or `objects`.
@@ -44,10 +39,9 @@ fn controls() {
     const SET_CFI: u64 = 81;
     let prctl = |option: u64, args: [u64; 4]| call(libc::SYS_prctl, [option, args[0], args[1], args[2], args[3], 0]);
     let mut number = [0u32; 2];
-    let place = from_mut(&mut number) as u64;
     prctl(libc::PR_SET_PDEATHSIG as u64, [libc::SIGUSR1 as u64, 0, 0, 0]);
-    prctl(libc::PR_GET_PDEATHSIG as u64, [place, 0, 0, 0]);
-    prctl(SET_MM, [SET_MM_MAP_SIZE, place, 0, 0]);
+    prctl(libc::PR_GET_PDEATHSIG as u64, [room(&mut number), 0, 0, 0]);
+    prctl(SET_MM, [SET_MM_MAP_SIZE, room(&mut number), 0, 0]);
     prctl(SVE_SET_VL, [1 << 17 | 32, 0, 0, 0]);
     prctl(SME_SET_VL, [1 << 18 | 64, 0, 0, 0]);
     prctl(SET_TAGGED_ADDR_CTRL, [0xfffe << 3 | 3, 5, 0, 0]);
@@ -69,7 +63,7 @@ fn capabilities() {
     let sets = words([1 << 1 | 1 << 21, 1 << 2, 0, 1 << 3, 0, 1 << 8]);
     let most = words([u32::MAX, u32::MAX, 0, 0x1fd, 0x1ff, 0]);
     call(libc::SYS_capset, [address(&last), address(&sets), 0, 0, 0, 0]);
-    call(libc::SYS_capset, [address(&first), address(&sets), 0, 0, 0, 0]);
+    call(libc::SYS_capset, [address(&first), address(&sets[..12]), 0, 0, 0, 0]);
     call(libc::SYS_capset, [address(&last), address(&most), 0, 0, 0, 0]);
 }
 
@@ -135,16 +129,16 @@ fn options() {
 /// Requests that are in memory, behind pointers.
 fn requests() {
     const REGISTER_PROBE: u64 = 8;
-    let mut context = 0u64;
-    call(libc::SYS_io_setup, [1, from_mut(&mut context) as u64, 0, 0, 0, 0]);
+    let mut context = [0u64];
+    call(libc::SYS_io_setup, [1, place(&mut context), 0, 0, 0, 0]);
     // A pread of a descriptor that is not open.
     let request = [0x1111u64, 0, 997 << 32, 0x7000, 40, 8, 0, 0].map(u64::to_ne_bytes).concat();
     let list = [address(&request)];
-    call(libc::SYS_io_submit, [context, 1, list.as_ptr() as u64, 0, 0, 0]);
-    let parameters = vec![0u8; 120];
-    let ring = call(libc::SYS_io_uring_setup, [2, address(&parameters), 0, 0, 0, 0]);
-    let probe = vec![0u8; 16 + 2 * 8];
-    let result = call(libc::SYS_io_uring_register, [ring as u64, REGISTER_PROBE, address(&probe), 2, 0, 0]);
+    call(libc::SYS_io_submit, [context[0], 1, address(&list), 0, 0, 0]);
+    let mut parameters = vec![0u8; 120];
+    let ring = call(libc::SYS_io_uring_setup, [2, place(&mut parameters), 0, 0, 0, 0]);
+    let mut probe = vec![0u8; 16 + 2 * 8];
+    let result = call(libc::SYS_io_uring_register, [ring as u64, REGISTER_PROBE, place(&mut probe), 2, 0, 0]);
     println!("probe {result} {}", probe[0]);
 }
 
@@ -161,8 +155,8 @@ fn objects() {
     let of_program = [&words([1, 2])[..], &pointers, &words([0, 0, 0, 0, 6 << 16 | 1 << 8 | 9, 0]), b"forty_two\0\0\0\0\0\0\0"].concat();
     let program = bpf(prog_load, &of_program);
     for (name, fd, size) in [("map", map, 88u32), ("program", program, 64), ("none", -1, 64)] {
-        let info = vec![0u8; size as usize];
-        let attr = [&words([fd as u32, size])[..], &address(&info).to_ne_bytes()].concat();
+        let mut info = vec![0u8; size as usize];
+        let attr = [&words([fd as u32, size])[..], &place(&mut info).to_ne_bytes()].concat();
         bpf(obj_get_info_by_fd, &attr);
         println!("{name} {fd} {}", u32::from_ne_bytes([info[4], info[5], info[6], info[7]]));
     }

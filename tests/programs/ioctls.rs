@@ -1,6 +1,7 @@
 //! Makes ioctls with known values: on a network interface of its own network namespace, and on descriptors for which
 //! the kernel refuses the command after it was called with its data.
 
+use crate::told;
 use std::ffi::CString;
 
 /// Commands as in the kernel's headers; the C library has no constants for them.
@@ -78,7 +79,7 @@ fn refused() {
     call(fd, FS_IOC_FIEMAP, &words(&[1, 0, 4096, 0, 1, 0, 0, 0]));
     let partition = [3u64, 512].map(u64::to_ne_bytes).concat();
     let partition = [partition, words(&[7]), vec![0; 132]].concat();
-    let argument = [words(&[2, 9, 152, 0]), (partition.as_ptr() as u64).to_ne_bytes().to_vec()].concat();
+    let argument = [words(&[2, 9, 152, 0]), told::address(&partition).to_ne_bytes().to_vec()].concat();
     call(fd, BLKPG, &argument);
     let mut status = [0u8; 232];
     status[24..32].copy_from_slice(&4096u64.to_ne_bytes());
@@ -98,11 +99,11 @@ fn refused() {
     // One range of another file follows the struct.
     let range = [1u64, 2, 1, 77, 4096, 0, 0].map(u64::to_ne_bytes).concat();
     call(fd, FIDEDUPERANGE, &range);
-    unsafe { libc::syscall(libc::SYS_ioctl, fd, libc::TCFLSH, libc::TCIOFLUSH) };
+    unsafe { told::syscall!(libc::SYS_ioctl, fd, libc::TCFLSH, libc::TCIOFLUSH) };
     // Several drivers have these numbers: a terminal's, the sound system's, and none of a file's.
     call(fd, SNDCTL_TMR_START, &[0; 36]);
     call(fd, 0x89e1, &[0; 8]);
-    call(fd, 0xc0de_4242, b"unknown");
+    call(fd, 0xc0de_4242, &[b"unknown".as_slice(), &[0; 0xde - 7]].concat());
 }
 
 fn words(words: &[u32]) -> Vec<u8> {
@@ -111,5 +112,5 @@ fn words(words: &[u32]) -> Vec<u8> {
 
 fn call(fd: i32, command: u64, data: &[u8]) {
     let mut data = data.to_vec();
-    unsafe { libc::syscall(libc::SYS_ioctl, fd, command, data.as_mut_ptr()) };
+    unsafe { told::syscall!(libc::SYS_ioctl, fd, command, data.as_mut_slice()) };
 }

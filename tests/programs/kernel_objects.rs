@@ -1,7 +1,7 @@
 //! Calls about objects of the kernel (BPF programs, perf events, filters, rings, keys, traced tasks) with known values.
 //! Most of them fail: what counts is what they pass.
 
-use std::ptr::from_mut;
+use crate::told::{self, Argument, place, room};
 
 /// A descriptor that is not open.
 const NO_FD: u64 = 997;
@@ -35,7 +35,7 @@ impl Bytes {
     }
 
     fn address(&self) -> u64 {
-        self.0.as_ptr() as u64
+        told::address(&self.0)
     }
 
     fn size(&self) -> u64 {
@@ -44,13 +44,12 @@ impl Bytes {
 }
 
 fn call(number: i64, args: [u64; 6]) -> i64 {
-    let [a, b, c, d, e, f] = args;
-    unsafe { libc::syscall(number, a, b, c, d, e, f) }
+    unsafe { told::call(number, &args.map(Argument::from)) }
 }
 
 /// Returns the address of a copy of a text. Its page has been touched, so that it can be read before the call.
 fn text(text: &std::ffi::CStr) -> u64 {
-    Box::leak(text.to_owned().into_boxed_c_str()).as_ptr() as u64
+    told::address(Box::leak(text.to_owned().into_boxed_c_str()).to_bytes_with_nul())
 }
 
 /// Makes the calls of a family: `bpf`, `perf`, `filter`, `ring`, `trace` or `other`.
@@ -85,7 +84,7 @@ fn bpf() {
     let program = Bytes::default().bytes(&[0xb7, 0, 0, 0]).u32(42).bytes(&[0x95, 0, 0, 0]).u32(0);
     let mut log = vec![0u8; 4096];
     let load = Bytes::default().u32(1).u32(2).u64(program.address()).u64(text(c"Dual BSD/GPL")).u32(1).u32(4096);
-    let load = load.u64(log.as_mut_ptr() as u64).u32(0).u32(0).bytes(b"forty_two").upto(64);
+    let load = load.u64(room(&mut log)).u32(0).u32(0).bytes(b"forty_two").upto(64);
     let loaded = bpf(PROG_LOAD, &load);
     println!("loaded {loaded}");
     bpf(OBJ_GET, &Bytes::default().u64(text(c"/nonexistent/objects")).u32(0).u32(8));
@@ -98,7 +97,7 @@ fn bpf() {
     bpf(LINK_CREATE, &multi.u64(0).u64(0).u32(2).u32(1).u32(0).upto(64));
     bpf(LINK_CREATE, &Bytes::default().u32(NO_FD as u32).u32(7).u32(46).u32(0).u32(74).u32(0).u64(75));
     let mut info = vec![0xffu8; 16];
-    bpf(OBJ_GET_INFO_BY_FD, &Bytes::default().u32(loaded as u32).u32(16).u64(info.as_mut_ptr() as u64));
+    bpf(OBJ_GET_INFO_BY_FD, &Bytes::default().u32(loaded as u32).u32(16).u64(room(&mut info)));
     // A command that does not exist.
     bpf(9999, &Bytes::default().u64(1));
 }
@@ -111,7 +110,11 @@ fn perf() {
     const PRECISE_2: u64 = 2 << 15;
     let [hardware, software, tracepoint, cache, breakpoint] = [0, 1, 2, 3, 5];
     // No task has the pid -1 on the CPU -1.
-    let open = |attr: &Bytes, flags: u64| call(libc::SYS_perf_event_open, [attr.address(), u64::MAX, u64::MAX, u64::MAX, flags, 0]);
+    let size = |attr: &Bytes| u32::from_ne_bytes([attr.0[4], attr.0[5], attr.0[6], attr.0[7]]) as usize;
+    let open = |attr: &Bytes, flags: u64| {
+        let attr = told::address(&attr.0[..size(attr)]);
+        call(libc::SYS_perf_event_open, [attr, u64::MAX, u64::MAX, u64::MAX, flags, 0])
+    };
     let attr = |of: u32, size: u32, config: u64, period: u64, flags: u64| {
         Bytes::default().u32(of).u32(size).u64(config).u64(period).u64(3).u64(8).u64(flags)
     };
@@ -147,8 +150,8 @@ fn filter() {
     let action = Bytes::default().u32(0x7ffc_0000);
     call(libc::SYS_seccomp, [GET_ACTION_AVAIL, 0, action.address(), 0, 0, 0]);
     let mut sizes = [0u16; 3];
-    call(libc::SYS_seccomp, [GET_NOTIF_SIZES, 0, from_mut(&mut sizes) as u64, 0, 0, 0]);
-    println!("sizes {} {} {}", sizes[0], sizes[1], sizes[2]);
+    call(libc::SYS_seccomp, [GET_NOTIF_SIZES, 0, room(&mut sizes), 0, 0, 0]);
+    told::note(program.0.as_slice());
     let args = [u64::MAX, libc::SOL_SOCKET as u64, libc::SO_ATTACH_FILTER as u64, fprog.address(), 16, 0];
     call(libc::SYS_setsockopt, args);
 }
@@ -199,8 +202,8 @@ fn trace() {
     wait();
     let ptrace = |request: u64, addr: u64, data: u64| call(libc::SYS_ptrace, [request, child as u64, addr, data, 0, 0]);
     let mut registers = Bytes::default().upto(512);
-    let mut set = Bytes::default().u64(registers.0.as_mut_ptr() as u64).u64(512);
-    ptrace(GETREGSET, NT_PRSTATUS, set.0.as_mut_ptr() as u64);
+    let mut set = Bytes::default().u64(room(&mut registers.0)).u64(512);
+    ptrace(GETREGSET, NT_PRSTATUS, place(&mut set.0));
     let length = u64::from_ne_bytes(set.0[8..].try_into().expect("eight bytes"));
     let number = |at: usize| u64::from_ne_bytes(registers.0[at..at + 8].try_into().expect("eight bytes"));
     // The instruction pointer and the stack pointer.
@@ -211,12 +214,12 @@ fn trace() {
     let other = Bytes::default().u64(pair.address()).u64(16);
     ptrace(SETREGSET, 0x7777, other.address());
     let mut info = Bytes::default().upto(88);
-    ptrace(GET_SYSCALL_INFO, 88, info.0.as_mut_ptr() as u64);
+    ptrace(GET_SYSCALL_INFO, 88, room(&mut info.0));
     // PTRACE_SETOPTIONS: TRACESYSGOOD and EXITKILL; PTRACE_SYSCALL up to the next call, which is the last one.
     ptrace(0x4200, 0, 1 | 1 << 20);
     ptrace(24, 0, 0);
     wait();
-    ptrace(GET_SYSCALL_INFO, 88, info.0.as_mut_ptr() as u64);
+    ptrace(GET_SYSCALL_INFO, 88, room(&mut info.0));
     ptrace(7, 0, 0);
     wait();
 }
@@ -229,7 +232,7 @@ fn other() {
     let keys = Bytes::default().u32(101).u32(102).u32(103);
     let derive = Bytes::default().u64(text(c"sha256")).u64(text(c"info")).u32(4).upto(56);
     let mut out = [0u8; 8];
-    call(libc::SYS_keyctl, [DH_COMPUTE, keys.address(), out.as_mut_ptr() as u64, 8, derive.address(), 0]);
+    call(libc::SYS_keyctl, [DH_COMPUTE, keys.address(), room(&mut out), 8, derive.address(), 0]);
     let params = Bytes::default().u32(104).u32(5).u32(6).upto(40);
     call(libc::SYS_keyctl, [PKEY_SIGN, params.address(), text(c"enc=pkcs1"), 0x1111_1111, 0x2222_2222, 0]);
     call(libc::SYS_keyctl, [SETPERM, 105, 0x3f01_0000, 0, 0, 0]);
@@ -244,8 +247,8 @@ fn other() {
     call(libc::SYS_openat2, [libc::AT_FDCWD as u64, text(c"/nonexistent/file"), zeros.address(), zeros.size(), 0, 0]);
     let attributes = Bytes::default().u64(1 | 0x10).u64(0x70).u64(0).u64(0).bytes(b"end");
     call(libc::SYS_mount_setattr, [libc::AT_FDCWD as u64, text(c"/nonexistent/mount"), 0, attributes.address(), attributes.size(), 0]);
-    let policy = Bytes::default().u32(64).u32(1).upto(56).bytes(b"schedule");
-    call(libc::SYS_sched_setattr, [0, policy.address(), 0, 0, 0, 0]);
+    let mut policy = Bytes::default().u32(64).u32(1).upto(56).bytes(b"schedule");
+    call(libc::SYS_sched_setattr, [0, place(&mut policy.0), 0, 0, 0, 0]);
     // CLONE_PIDFD_AUTOKILL
     let clone = Bytes::default().u64(1 << 36).upto(88).bytes(b"clone");
     call(libc::SYS_clone3, [clone.address(), clone.size(), 0, 0, 0, 0]);

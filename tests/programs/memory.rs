@@ -1,7 +1,7 @@
 //! Memory that is difficult to read for a tracer: untouched pages, data at the end of a mapping, and unmapped
 //! addresses.
 
-use crate::raw;
+use crate::{raw, told};
 use std::ffi::c_void;
 use std::fs::File;
 use std::io::Write;
@@ -17,7 +17,7 @@ pub fn run(scene: &str, count: u64, dir: &Path) {
         "fresh" => fresh(count as usize, dir),
         "edge" => edge(count as usize),
         "arguments" => arguments(count as usize, dir),
-        "nowhere" => (0..count).for_each(|_| open_at(0x10 as *const u8)),
+        "nowhere" => (0..count).for_each(|_| open_at(told::known(0x10 as *const u8, &[]))),
         _ => panic!("no scene {scene:?}"),
     }
     println!("issued openat {count}");
@@ -26,7 +26,7 @@ pub fn run(scene: &str, count: u64, dir: &Path) {
 /// Calls with paths in pages of a file that this process has never touched.
 fn fresh(count: usize, dir: &Path) {
     let start = untouched(dir, count, fresh_name);
-    (0..count).for_each(|i| open_at(start.wrapping_add(i * STRIDE)));
+    (0..count).for_each(|i| open_at(told::known(start.wrapping_add(i * STRIDE), &fresh_name(i))));
 }
 
 /// The same paths are the arguments of a program that a child executes; the exec removes this memory.
@@ -34,7 +34,10 @@ fn arguments(count: usize, dir: &Path) {
     let start = untouched(dir, count, fresh_name);
     let argv: Vec<*const u8> = (0..count).map(|i| start.wrapping_add(i * STRIDE)).chain([std::ptr::null()]).collect();
     let child = raw::fork(|| {
-        unsafe { libc::execve(c"/bin/true".as_ptr(), argv.as_ptr().cast(), [std::ptr::null()].as_ptr()) };
+        argv[..count].iter().enumerate().for_each(|(i, name)| told::note(told::known(*name, &fresh_name(i))));
+        unsafe {
+            told::last_syscall!(libc::SYS_execve, c"/bin/true", &argv[..], told::known([std::ptr::null::<u8>()].as_ptr().cast(), &[]))
+        };
     });
     raw::wait(child);
 }
@@ -66,9 +69,12 @@ fn edge(count: usize) {
         let text = format!("/nonexistent/edge-{i}\0");
         let at = end.wrapping_sub(text.len());
         unsafe { at.cast_mut().copy_from_nonoverlapping(text.as_ptr(), text.len()) };
-        open_at(at);
+        open_at(told::known(at, text.as_bytes()));
         let count = i % 30 + 2;
-        unsafe { libc::syscall(libc::SYS_write, -1, end.wrapping_sub(count), count) };
+        unsafe {
+            told::note(std::slice::from_raw_parts(end.wrapping_sub(count), count));
+            told::syscall!(libc::SYS_write, -1, end.wrapping_sub(count), count)
+        };
     }
 }
 
@@ -78,6 +84,6 @@ fn map(bytes: usize, protection: i32, flags: i32, fd: i32) -> *const u8 {
     start.cast()
 }
 
-fn open_at(path: *const u8) {
-    unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, libc::O_RDONLY, 0) };
+fn open_at(path: told::Argument) {
+    unsafe { told::syscall!(libc::SYS_openat, libc::AT_FDCWD, path, libc::O_RDONLY, 0) };
 }

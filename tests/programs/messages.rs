@@ -1,5 +1,6 @@
 //! Messages of sockets whose contents are known: control messages and netlink messages.
 
+use crate::told::{self, out};
 use std::ffi::c_void;
 use std::io::Error;
 use std::ptr::from_ref;
@@ -38,13 +39,13 @@ pub fn run(scene: &str) {
     }
 }
 
-pub fn check(result: isize, call: &str) -> usize {
+pub fn check(result: i64, call: &str) -> usize {
     usize::try_from(result).unwrap_or_else(|_| panic!("{call}: {}", Error::last_os_error()))
 }
 
 fn enable(socket: i32, level: i32, option: i32) {
     let on = 1;
-    check(unsafe { libc::setsockopt(socket, level, option, from_ref(&on).cast(), 4) } as isize, "setsockopt");
+    check(unsafe { told::syscall!(libc::SYS_setsockopt, socket, level, option, &raw const on, 4) }, "setsockopt");
 }
 
 /// Returns the bytes of a control message, padded to a word.
@@ -65,7 +66,11 @@ fn send(socket: i32, data: &[u8], control: &[u8], to: Option<&libc::sockaddr_in>
     if let Some(to) = to {
         (message.msg_name, message.msg_namelen) = (from_ref(to).cast_mut().cast(), size_of_val(to) as u32);
     }
-    check(unsafe { libc::sendmsg(socket, &raw const message, 0) }, "sendmsg");
+    told::note(std::slice::from_ref(&part));
+    told::note(data);
+    told::note(control);
+    to.iter().for_each(|to| told::note(from_ref(*to)));
+    check(unsafe { told::syscall!(libc::SYS_sendmsg, socket, &raw const message, 0) }, "sendmsg");
 }
 
 fn receive(socket: i32, room: usize) -> Vec<u8> {
@@ -74,7 +79,10 @@ fn receive(socket: i32, room: usize) -> Vec<u8> {
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
     (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast::<c_void>(), size_of_val(&control) as _);
-    let length = check(unsafe { libc::recvmsg(socket, &raw mut message, 0) }, "recvmsg");
+    told::note(std::slice::from_ref(&part));
+    told::note(out(data.as_mut_ptr(), room));
+    told::note(control.as_mut_slice());
+    let length = check(unsafe { told::syscall!(libc::SYS_recvmsg, socket, &raw mut message, 0) }, "recvmsg");
     data.truncate(length);
     data
 }
@@ -82,9 +90,9 @@ fn receive(socket: i32, room: usize) -> Vec<u8> {
 /// Passes /dev/null and credentials over a pair of sockets.
 fn rights() {
     let mut pair = [0; 2];
-    check(unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_DGRAM, 0, pair.as_mut_ptr()) } as isize, "socketpair");
+    check(unsafe { told::syscall!(libc::SYS_socketpair, libc::AF_UNIX, libc::SOCK_DGRAM, 0, pair.as_mut_slice()) }, "socketpair");
     enable(pair[1], libc::SOL_SOCKET, libc::SO_PASSCRED);
-    let file = unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY) };
+    let file = unsafe { told::syscall!(libc::SYS_openat, libc::AT_FDCWD, c"/dev/null", libc::O_RDONLY, 0) as i32 };
     let own = unsafe { [libc::getpid(), libc::getuid() as i32, libc::getgid() as i32] };
     println!("own {} {} {}", own[0], own[1], own[2]);
     let parts =
@@ -95,12 +103,12 @@ fn rights() {
 
 /// Sends a datagram to itself, and receives it with its time, its address, its TTL and its type of service.
 fn datagram() {
-    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM, 0) };
+    let socket = unsafe { told::syscall!(libc::SYS_socket, libc::AF_INET, libc::SOCK_DGRAM, 0) as i32 };
     let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
     (address.sin_family, address.sin_addr.s_addr) = (libc::AF_INET as u16, u32::from_ne_bytes([127, 0, 0, 1]));
     let mut length = size_of_val(&address) as u32;
-    check(unsafe { libc::bind(socket, from_ref(&address).cast(), length) } as isize, "bind");
-    check(unsafe { libc::getsockname(socket, (&raw mut address).cast(), &raw mut length) } as isize, "getsockname");
+    check(unsafe { told::syscall!(libc::SYS_bind, socket, &raw const address, length) }, "bind");
+    check(unsafe { told::syscall!(libc::SYS_getsockname, socket, out(&raw mut address, 1), &raw mut length) }, "getsockname");
     enable(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS);
     for option in [libc::IP_PKTINFO, libc::IP_RECVTTL, libc::IP_RECVTOS] {
         enable(socket, libc::IPPROTO_IP, option);
@@ -110,9 +118,8 @@ fn datagram() {
 }
 
 pub fn netlink(protocol: i32) -> i32 {
-    let socket = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
-    check(socket as isize, "socket");
-    socket
+    let socket = unsafe { told::syscall!(libc::SYS_socket, libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
+    check(socket, "socket") as i32
 }
 
 pub fn message(kind: u16, flags: u16, payload: &[u8]) -> Vec<u8> {
@@ -131,7 +138,7 @@ pub fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 pub fn send_to(socket: i32, bytes: &[u8]) {
-    check(unsafe { libc::sendto(socket, bytes.as_ptr().cast(), bytes.len(), 0, std::ptr::null(), 0) }, "sendto");
+    check(unsafe { told::syscall!(libc::SYS_sendto, socket, bytes, bytes.len(), 0, 0, 0) }, "sendto");
 }
 
 /// Receives the messages of a dump up to its end.
@@ -171,10 +178,10 @@ fn sockets() {
     // udiag_states: TCPF_LISTEN, udiag_show: UDIAG_SHOW_NAME
     let words = [u32::from(libc::AF_UNIX as u16), 0x400, 0, 1, 0, 0];
     let bytes = message(BY_FAMILY, REQUEST | DUMP, &words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>());
-    check(unsafe { libc::write(socket, bytes.as_ptr().cast(), bytes.len()) }, "write");
+    check(unsafe { told::syscall!(libc::SYS_write, socket, bytes.as_slice(), bytes.len()) }, "write");
     drain(|| {
         let mut data = vec![0u8; 32 << 10];
-        let length = check(unsafe { libc::read(socket, data.as_mut_ptr().cast(), data.len()) }, "read");
+        let length = check(unsafe { told::syscall!(libc::SYS_read, socket, out(data.as_mut_ptr(), data.len()), data.len()) }, "read");
         data.truncate(length);
         data
     });
@@ -194,7 +201,7 @@ fn families() {
 
 pub fn received(socket: i32, room: usize) -> Vec<u8> {
     let mut data = vec![0u8; room];
-    let length = check(unsafe { libc::recv(socket, data.as_mut_ptr().cast(), data.len(), 0) }, "recv");
+    let length = check(unsafe { told::syscall!(libc::SYS_recvfrom, socket, out(data.as_mut_ptr(), room), room, 0, 0, 0) }, "recv");
     data.truncate(length);
     data
 }

@@ -5,6 +5,7 @@
 //! name or names.
 
 use crate::memory::{STRIDE, untouched};
+use crate::told;
 use std::ffi::CString;
 use std::fmt::Write;
 use std::path::Path;
@@ -37,19 +38,19 @@ fn ask(i: u64, cold: usize) -> String {
     if i % KINDS == TWO {
         let (old, new) = (format!("/nonexistent/old-{i}").into_bytes(), format!("/nonexistent/new-{i}").into_bytes());
         let (from, to) = (path(&old), path(&new));
-        unsafe { libc::syscall(libc::SYS_renameat2, number, from.as_ptr(), number, to.as_ptr(), 0) };
+        unsafe { told::syscall!(libc::SYS_renameat2, number, &*from, number, &*to, 0) };
         return format!("named {number} {} {}\n", hex(&old), hex(&new));
     }
     let name = name(i);
     match i % KINDS {
-        COLD => open(number, (cold + (i / KINDS) as usize * STRIDE) as *const u8),
-        _ => open(number, path(&name).as_ptr().cast()),
+        COLD => open(number, told::known((cold + (i / KINDS) as usize * STRIDE) as *const u8, &name)),
+        _ => open(number, (&*path(&name)).into()),
     }
     format!("named {number} {}\n", hex(&name))
 }
 
-fn open(number: u64, path: *const u8) {
-    unsafe { libc::syscall(libc::SYS_openat, number, path, libc::O_RDONLY, 0) };
+fn open(number: u64, path: told::Argument) {
+    unsafe { told::syscall!(libc::SYS_openat, number, path, libc::O_RDONLY, 0) };
 }
 
 /// Returns the name of call `i`; the kinds take turns.

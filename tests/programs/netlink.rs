@@ -2,7 +2,7 @@
 //! answers.
 
 use crate::messages::{attribute, check, drain, message, netlink, received, send_to};
-use std::ptr::from_ref;
+use crate::told;
 
 /// `NLM_F_REQUEST`, `NLM_F_ACK`, `NLM_F_DUMP`, and `NLM_F_CREATE` with `NLM_F_EXCL`
 const REQUEST: u16 = 1;
@@ -13,7 +13,7 @@ const CREATE: u16 = 0x600;
 const NESTED: u16 = 0x8000;
 
 pub fn run() {
-    check(unsafe { libc::unshare(libc::CLONE_NEWNET) } as isize, "unshare");
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) }.into(), "unshare");
     links();
     traffic();
     statistics();
@@ -138,6 +138,8 @@ fn parts() {
         parts.iter().map(|part| libc::iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() }).collect();
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
     (header.msg_iov, header.msg_iovlen) = (of_parts.as_mut_ptr(), of_parts.len() as _);
-    check(unsafe { libc::sendmsg(socket, from_ref(&header), 0) }, "sendmsg");
+    told::note(&of_parts[..]);
+    parts.iter().for_each(|part| told::note(&part[..]));
+    check(unsafe { told::syscall!(libc::SYS_sendmsg, socket, &raw const header, 0) }, "sendmsg");
     received(socket, 4096);
 }

@@ -1,5 +1,7 @@
 //! Calls without a name in any table, and a named call with the number of the x32 ABI.
 
+use crate::told::{self, Argument, ignored, narrow};
+
 /// The bit of a number that selects the x32 ABI.
 const X32: i64 = 0x4000_0000;
 
@@ -14,16 +16,16 @@ pub fn run() {
 /// Failing calls with arguments whose meaning depends on another argument, or on how many bits the kernel reads.
 pub fn meanings() {
     const ONES: u64 = u32::MAX as u64;
-    let call = |number: libc::c_long, args: [u64; 5]| unsafe { libc::syscall(number, args[0], args[1], args[2], args[3], args[4]) };
+    let call = |number: libc::c_long, args: [u64; 5]| unsafe { told::call(number, &args.map(Argument::from)) };
     // The kernel reads none of these strings, so their pages must be there: the program has just written them.
-    let text = |text: &std::ffi::CStr| text.to_owned().into_raw() as u64;
-    let nowhere = text(c"/nonexistent/rtrace");
+    let text = |text: &std::ffi::CStr| told::address(Box::leak(text.to_owned().into_boxed_c_str()).to_bytes_with_nul());
+    let nowhere = || text(c"/nonexistent/rtrace");
     call(libc::SYS_fcntl, [ONES, libc::F_SETOWN as u64, ONES, 0, 0]);
-    call(libc::SYS_fcntl, [ONES, libc::F_GETFD as u64, 7, 0, 0]);
+    unsafe { told::syscall!(libc::SYS_fcntl, ONES, libc::F_GETFD, ignored(7)) };
     call(libc::SYS_fcntl, [ONES, libc::F_DUPFD as u64, 7, 0, 0]);
-    call(libc::SYS_openat, [libc::AT_FDCWD as u64, nowhere, 0, 0o641, 0]);
-    call(libc::SYS_openat, [libc::AT_FDCWD as u64, nowhere, (libc::O_CREAT | libc::O_EXCL) as u64, 0o641, 0]);
-    call(libc::SYS_mkdirat, [libc::AT_FDCWD as u64, nowhere, 0x7_0000 | 0o712, 0, 0]);
+    unsafe { told::syscall!(libc::SYS_openat, libc::AT_FDCWD as u64, nowhere(), 0, ignored(0o641)) };
+    call(libc::SYS_openat, [libc::AT_FDCWD as u64, nowhere(), (libc::O_CREAT | libc::O_EXCL) as u64, 0o641, 0]);
+    unsafe { told::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD as u64, nowhere(), narrow(0x7_0000 | 0o712, 16)) };
     call(libc::SYS_fsconfig, [ONES, u64::from(libc::FSCONFIG_SET_STRING), text(c"key"), text(c"a-value"), 0]);
     call(libc::SYS_fsconfig, [ONES, u64::from(libc::FSCONFIG_SET_FD), text(c"key"), 0, 5]);
 }

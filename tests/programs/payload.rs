@@ -1,6 +1,7 @@
 //! Calls with known data, one of each kind. Buffers of exact size end at the end of a mapping: a tracer that reads one
 //! more byte reads nothing.
 
+use crate::told::{self, out};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
@@ -26,7 +27,7 @@ fn command(direction: u64, number: u64, bytes: u64) -> u64 {
 
 /// Makes calls whose memory depends on the value of an argument.
 fn variants() {
-    let fd = unsafe { libc::syscall(libc::SYS_memfd_create, c"payload".as_ptr(), 0) };
+    let fd = unsafe { told::syscall!(libc::SYS_memfd_create, c"payload", 0) };
     let mut lock = libc::flock { l_type: libc::F_WRLCK as i16, l_whence: 0, l_start: 3, l_len: 7, l_pid: 0 };
     let mut name = [0u8; 16];
     let timeout = libc::timespec { tv_sec: 0, tv_nsec: 1000 };
@@ -34,18 +35,21 @@ fn variants() {
     let mut waiting = -1i32;
     let bytes = *b"twelve bytes";
     unsafe {
-        libc::syscall(libc::SYS_fcntl, fd, libc::F_SETLK, &raw const lock);
-        libc::syscall(libc::SYS_fcntl, fd, libc::F_GETLK, &raw mut lock);
-        libc::syscall(libc::SYS_fcntl, fd, libc::F_DUPFD, 40);
-        libc::syscall(libc::SYS_prctl, libc::PR_SET_NAME, c"known".as_ptr());
-        libc::syscall(libc::SYS_prctl, libc::PR_GET_NAME, name.as_mut_ptr());
+        told::syscall!(libc::SYS_fcntl, fd, libc::F_SETLK, &raw const lock);
+        told::syscall!(libc::SYS_fcntl, fd, libc::F_GETLK, &raw mut lock);
+        told::syscall!(libc::SYS_fcntl, fd, libc::F_DUPFD, 40);
+        told::syscall!(libc::SYS_prctl, libc::PR_SET_NAME, c"known");
+        told::syscall!(libc::SYS_prctl, libc::PR_GET_NAME, name.as_mut_slice());
         for op in [libc::FUTEX_WAIT, libc::FUTEX_WAKE] {
-            libc::syscall(libc::SYS_futex, &raw const word, op | libc::FUTEX_PRIVATE_FLAG, 1, &raw const timeout);
+            let timeout = told::Argument::from(&raw const timeout);
+            let timeout = if op == libc::FUTEX_WAKE { told::ignored(timeout) } else { timeout };
+            told::syscall!(libc::SYS_futex, &raw const word, op | libc::FUTEX_PRIVATE_FLAG, 1, timeout);
         }
-        libc::syscall(libc::SYS_ioctl, fd, libc::FIONREAD, &raw mut waiting);
+        told::syscall!(libc::SYS_ioctl, fd, libc::FIONREAD, out(&raw mut waiting, 1));
         // With direction 1 the kernel reads the memory; with 2 it writes the memory, unless the call fails.
         for direction in [0, 1, 2] {
-            libc::syscall(libc::SYS_ioctl, fd, command(direction, 1, bytes.len() as u64), bytes.as_ptr());
+            let memory = if direction == 1 { told::Argument::from(&bytes[..]) } else { out(bytes.as_ptr().cast_mut(), bytes.len()) };
+            told::syscall!(libc::SYS_ioctl, fd, command(direction, 1, bytes.len() as u64), memory);
         }
     }
 }
@@ -55,6 +59,7 @@ fn at_end(bytes: &[u8]) -> *mut u8 {
     let end = map_pages(1, 0).wrapping_add(PAGE);
     let at = end.wrapping_sub(bytes.len());
     unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    told::note(unsafe { std::slice::from_raw_parts(at, bytes.len()) });
     at
 }
 
@@ -74,25 +79,26 @@ fn words(words: &[u64]) -> Vec<u8> {
 
 fn exact() {
     const AT_FDCWD: i32 = libc::AT_FDCWD;
-    // The fields are size, policy, flags, nice, priority, and the three times of SCHED_DEADLINE: the struct before
-    // utilization clamps were added.
-    let attributes = at_end(&words(&[48, 0, 7, 0, 0, 0]));
-    let set = at_end(&words(&[1 << 9]));
-    let text = at_end(b"value");
     unsafe {
-        libc::syscall(libc::SYS_msgsnd, -1, at_end(&[&words(&[1])[..], b"hello"].concat()), 5, 0);
-        libc::syscall(libc::SYS_set_mempolicy, 99, at_end(&words(&[0b101])), 65);
-        libc::syscall(libc::SYS_openat2, AT_FDCWD, c"/nonexistent".as_ptr(), at_end(&words(&[0, 0, 0])), 24);
-        libc::syscall(libc::SYS_pselect6, -1, 0, 0, 0, 0, at_end(&words(&[set as u64, 8])));
-        libc::syscall(libc::SYS_sched_setattr, -1, attributes, 0);
-        libc::syscall(libc::SYS_mincore, map_pages(3, 0), 2 * PAGE + 1, at_end(&[9, 9, 9]));
-        libc::syscall(libc::SYS_setsockopt, -1, libc::SOL_SOCKET, libc::SO_RCVTIMEO, at_end(&words(&[5, 6])), 16);
+        told::syscall!(libc::SYS_msgsnd, -1, at_end(&[&words(&[1])[..], b"hello"].concat()), 5, 0);
+        told::syscall!(libc::SYS_set_mempolicy, 99, at_end(&words(&[0b101])), 65);
+        told::syscall!(libc::SYS_openat2, AT_FDCWD, c"/nonexistent", at_end(&words(&[0, 0, 0])), 24);
+        let set = at_end(&words(&[1 << 9]));
+        told::syscall!(libc::SYS_pselect6, -1, 0, 0, 0, 0, at_end(&words(&[set as u64, 8])));
+        // The fields are size, policy, flags, nice, priority, and the three times of SCHED_DEADLINE: the struct before
+        // utilization clamps were added.
+        let attributes = at_end(&words(&[48, 0, 7, 0, 0, 0]));
+        told::syscall!(libc::SYS_sched_setattr, -1, attributes, 0);
+        told::syscall!(libc::SYS_mincore, map_pages(3, 0), 2 * PAGE + 1, out(at_end(&[9, 9, 9]), 3));
+        told::syscall!(libc::SYS_setsockopt, -1, libc::SOL_SOCKET, libc::SO_RCVTIMEO, at_end(&words(&[5, 6])), 16);
         // setxattrat
-        libc::syscall(463, AT_FDCWD, c"/nonexistent".as_ptr(), 0, c"user.name".as_ptr(), at_end(&words(&[text as u64, 5])), 16usize);
-        libc::syscall(libc::SYS_writev, -1, at_end(&words(&[text as u64, 5, text as u64 + 1, 4])), 2);
+        let text = at_end(b"value");
+        told::syscall!(463, AT_FDCWD, c"/nonexistent", 0, c"user.name", at_end(&words(&[text as u64, 5])), 16);
+        told::note(std::slice::from_raw_parts(text, 5));
+        told::syscall!(libc::SYS_writev, -1, at_end(&words(&[text as u64, 5, text as u64 + 1, 4])), 2);
         // The size of this buffer is 0, and the page after it is unmapped: the kernel only returns the number of
         // groups.
-        libc::syscall(libc::SYS_getgroups, 0, at_end(&[]));
+        told::syscall!(libc::SYS_getgroups, 0, told::ignored(at_end(&[])));
     }
 }
 
@@ -113,10 +119,14 @@ fn messages() {
     let [first, second] = received.each_mut().map(std::slice::from_mut).map(message);
     let mut some = [first, second];
     unsafe {
-        libc::syscall(libc::SYS_sendmmsg, pair[0], all.as_mut_ptr(), 3, 0);
-        libc::syscall(libc::SYS_recvmmsg, pair[1], some.as_mut_ptr(), 2, libc::MSG_DONTWAIT, 0usize);
+        told::note(&sent[..]);
+        sent.iter().for_each(|part| told::note(std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len)));
+        told::syscall!(libc::SYS_sendmmsg, pair[0], all.as_mut_slice(), 3, 0);
+        told::note(&received[..]);
+        room.iter_mut().for_each(|room| told::note(room.as_mut_slice()));
+        told::syscall!(libc::SYS_recvmmsg, pair[1], some.as_mut_slice(), 2, libc::MSG_DONTWAIT, 0);
         // The call returns 9, but the buffer has 4 bytes, and the page after it is unmapped.
-        libc::syscall(libc::SYS_recvfrom, pair[1], at_end(&[0; 4]), 4usize, libc::MSG_TRUNC, 0usize, 0usize);
+        told::syscall!(libc::SYS_recvfrom, pair[1], out(at_end(&[0; 4]), 4), 4, libc::MSG_TRUNC, 0, 0);
     }
 }
 
@@ -125,7 +135,8 @@ fn border() {
     for readable in [1, 5, 4000] {
         let at = map_pages(1, 0).wrapping_add(PAGE - readable);
         (0..readable).for_each(|i| unsafe { at.wrapping_add(i).write(b'a' + (i % 26) as u8) });
-        unsafe { libc::syscall(libc::SYS_write, -1, at, 8000) };
+        unsafe { told::note(std::slice::from_raw_parts(at, readable)) };
+        unsafe { told::syscall!(libc::SYS_write, -1, at, 8000) };
     }
 }
 
@@ -138,10 +149,12 @@ fn large() {
     let file = std::fs::File::open("/dev/zero").expect("it is there");
     let mut zeros = vec![1u8; 50_000];
     unsafe {
-        libc::syscall(libc::SYS_write, -1, text.as_ptr(), 65_536);
-        libc::syscall(libc::SYS_writev, -1, iovec.as_ptr(), iovec.len());
-        libc::syscall(libc::SYS_finit_module, -1, string.as_ptr(), 0);
-        libc::syscall(libc::SYS_read, std::os::fd::AsRawFd::as_raw_fd(&file), zeros.as_mut_ptr(), zeros.len());
+        told::syscall!(libc::SYS_write, -1, &text[..65_536], 65_536);
+        told::note(&text[..100_000]);
+        told::syscall!(libc::SYS_writev, -1, &iovec[..], iovec.len());
+        told::syscall!(libc::SYS_finit_module, -1, &string[..], 0);
+        let size = zeros.len();
+        told::syscall!(libc::SYS_read, std::os::fd::AsRawFd::as_raw_fd(&file), out(zeros.as_mut_ptr(), size), size);
     }
 }
 

@@ -1,5 +1,6 @@
 //! System calls without libc's wrappers, cancellation points and vDSO.
 
+use crate::told;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -103,10 +104,10 @@ pub fn poll(files: &mut [libc::pollfd], milliseconds: u64) -> i64 {
         (libc::timespec { tv_sec: seconds as i64, tv_nsec: nanoseconds as i64 }, std::ptr::null::<libc::sigset_t>())
     };
     #[cfg(target_arch = "aarch64")]
-    return unsafe { libc::syscall(POLL, start, files.len(), &raw const duration, nothing, 0) };
+    return unsafe { told::syscall!(POLL, start, files.len(), &raw const duration, nothing, 0) };
     #[cfg(not(target_arch = "aarch64"))]
     unsafe {
-        libc::syscall(POLL, start, files.len(), milliseconds)
+        told::syscall!(POLL, start, files.len(), milliseconds)
     }
 }
 
@@ -146,7 +147,9 @@ pub fn fork(body: impl FnOnce()) -> i32 {
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
     if pid == 0 {
+        told::forget();
         body();
+        told::print();
         unsafe { libc::_exit(0) };
     }
     pid

@@ -1,12 +1,14 @@
 //! Signals of every origin; the program prints the siginfo that it gets.
 
-use crate::raw;
+use crate::{raw, told};
 use std::mem::zeroed;
 use std::process::ExitCode;
 use std::ptr;
 
 /// An unmapped address.
 const NOWHERE: usize = 0x1234;
+/// The code of a fault at an address without a mapping (asm-generic/siginfo.h).
+const SEGV_MAPERR: i32 = 1;
 
 pub fn run(scene: &str) -> ExitCode {
     match scene {
@@ -37,9 +39,17 @@ fn handle(number: i32) {
     assert_eq!(unsafe { libc::sigaction(number, &action, ptr::null_mut()) }, 0);
 }
 
+/// Tells the siginfo of the signal that will kill this program: `killed NUMBER code CODE`, and then `address ADDRESS`
+/// or `pid PID uid UID`.
+fn will_be_killed(number: i32, code: i32, why: impl Fn() -> String) {
+    told::line(|| format!("killed {number} code {code} {}", why()));
+}
+
 fn fault() {
     // Rust's runtime has a handler of its own, after which the instruction faults again.
     unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+    will_be_killed(libc::SIGSEGV, SEGV_MAPERR, || format!("address {NOWHERE}"));
+    told::print();
     unsafe { ptr::read_volatile(ptr::without_provenance::<u8>(NOWHERE)) };
 }
 
@@ -49,7 +59,7 @@ fn by_a_thread() {
     let pid = unsafe { libc::getpid() };
     let send = move || {
         println!("sender {}", unsafe { libc::syscall(libc::SYS_gettid) });
-        unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, libc::SIGUSR1) };
+        unsafe { told::syscall!(libc::SYS_tgkill, pid, pid, libc::SIGUSR1) };
     };
     std::thread::spawn(send).join().expect("the thread ends well");
 }
@@ -57,12 +67,16 @@ fn by_a_thread() {
 fn queue() {
     let number = libc::SIGRTMIN() + 1;
     handle(number);
-    unsafe { libc::sigqueue(libc::getpid(), number, libc::sigval { sival_ptr: ptr::without_provenance_mut(42) }) };
+    let (pid, uid) = unsafe { (libc::getpid(), libc::getuid()) };
+    // A siginfo: the number, no error, the code, the sender, and the value 42.
+    let mut info = [0; 32];
+    info[..7].copy_from_slice(&[number, 0, libc::SI_QUEUE, 0, pid, uid as i32, 42]);
+    unsafe { told::syscall!(libc::SYS_rt_sigqueueinfo, pid, number, &info[..]) };
 }
 
 fn timer() {
     handle(libc::SIGALRM);
-    let mut timer: libc::timer_t = ptr::null_mut();
+    let mut timer = 0i32;
     let mut event: libc::sigevent = unsafe { zeroed() };
     (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_SIGNAL, libc::SIGALRM);
     event.sigev_value.sival_ptr = ptr::without_provenance_mut(7);
@@ -70,8 +84,8 @@ fn timer() {
         it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
         it_value: libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 },
     };
-    assert_eq!(unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer) }, 0);
-    assert_eq!(unsafe { libc::timer_settime(timer, 0, &once, ptr::null_mut()) }, 0);
+    assert_eq!(unsafe { told::syscall!(libc::SYS_timer_create, libc::CLOCK_MONOTONIC, &raw const event, told::out(&raw mut timer, 1)) }, 0);
+    assert_eq!(unsafe { told::syscall!(libc::SYS_timer_settime, timer, 0, &raw const once, 0) }, 0);
     unsafe { libc::pause() };
 }
 
@@ -79,13 +93,15 @@ fn alarm() {
     handle(libc::SIGALRM);
     let once =
         libc::itimerval { it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 }, it_value: libc::timeval { tv_sec: 0, tv_usec: 10_000 } };
-    assert_eq!(unsafe { libc::setitimer(libc::ITIMER_REAL, &once, ptr::null_mut()) }, 0);
+    assert_eq!(unsafe { told::syscall!(libc::SYS_setitimer, libc::ITIMER_REAL, &raw const once, 0) }, 0);
     unsafe { libc::pause() };
 }
 
 /// Waits until it is killed.
 fn wait() {
     println!("up");
+    (0..3).for_each(|_| raw::poll_nothing(1_000));
+    told::print();
     loop {
         raw::poll_nothing(1_000);
     }
@@ -111,6 +127,8 @@ fn many_threads() {
         });
     }
     (0..3).for_each(|_| all_ready.recv().expect("the threads begin"));
-    unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
+    let pid = unsafe { libc::getpid() };
+    will_be_killed(libc::SIGTERM, libc::SI_USER, || format!("pid {pid} uid {}", unsafe { libc::getuid() }));
+    unsafe { told::last_syscall!(libc::SYS_kill, pid, libc::SIGTERM) };
     raw::poll_nothing(60_000);
 }

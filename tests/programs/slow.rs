@@ -1,6 +1,7 @@
 //! Long calls whose data exists only when they return.
 
-use std::io::{Read, Write};
+use crate::told::{self, out};
+use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::Duration;
@@ -24,19 +25,21 @@ pub fn run(milliseconds: u64) {
     let pid = child.id() as i32;
     let mut status = 0;
     // SAFETY: the status is ours to write to.
-    unsafe { libc::syscall(libc::SYS_wait4, pid, &raw mut status, 0, 0) };
+    unsafe { told::syscall!(libc::SYS_wait4, pid, &raw mut status, 0, 0) };
     drop(child.try_wait());
     let word = 7u32;
     let timeout = libc::timespec { tv_sec: 0, tv_nsec: (milliseconds * 1_000_000) as i64 };
     // SAFETY: word and timeout live until it returns.
-    unsafe { libc::syscall(libc::SYS_futex, &raw const word, libc::FUTEX_WAIT, 7, &raw const timeout, 0, 0) };
+    unsafe { told::syscall!(libc::SYS_futex, &raw const word, libc::FUTEX_WAIT, 7, &raw const timeout, 0, 0) };
 }
 
 fn read_late(pause: Duration) {
-    let (mut reader, writer) = std::io::pipe().expect("there are descriptors");
+    let (reader, writer) = std::io::pipe().expect("there are descriptors");
     write_after(pause, libc::SYS_read, writer);
-    let mut buffer = [0; 100];
-    assert_eq!(reader.read(&mut buffer).expect("somebody writes"), PAYLOAD.len());
+    let mut buffer = [0u8; 100];
+    // SAFETY: the buffer has this size.
+    let bytes = unsafe { told::syscall!(libc::SYS_read, reader.as_raw_fd(), &mut buffer[..], 100) };
+    assert_eq!(bytes, PAYLOAD.len() as i64);
 }
 
 fn poll_late(pause: Duration) {
@@ -45,10 +48,10 @@ fn poll_late(pause: Duration) {
     let epoll = unsafe { libc::epoll_create1(0) };
     let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 42 };
     // SAFETY: the event lives until it returns.
-    unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, reader.as_raw_fd(), &raw mut event) };
+    unsafe { told::syscall!(libc::SYS_epoll_ctl, epoll, libc::EPOLL_CTL_ADD, reader.as_raw_fd(), &raw const event) };
     write_after(pause, EPOLL_WAIT, writer);
     // SAFETY: there is room for one event.
-    unsafe { libc::epoll_wait(epoll, &raw mut event, 1, -1) };
+    unsafe { told::syscall!(EPOLL_WAIT, epoll, out(&raw mut event, 1), 1, -1) };
     assert_eq!({ event.u64 }, 42);
 }
 

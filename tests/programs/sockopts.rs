@@ -1,6 +1,6 @@
 //! Sets and gets socket options of every type, with known values.
 
-use std::ptr::from_mut;
+use crate::told;
 
 /// The constants of `SO_TIMESTAMPING_OLD` and `TCP_INFO` in the kernel's headers.
 const SO_TIMESTAMPING_OLD: i32 = 37;
@@ -75,11 +75,11 @@ fn words(words: &[u32]) -> Vec<u8> {
 }
 
 fn set(fd: i32, level: i32, option: i32, value: &[u8]) {
-    unsafe { libc::syscall(libc::SYS_setsockopt, fd, level, option, value.as_ptr(), value.len()) };
+    unsafe { told::syscall!(libc::SYS_setsockopt, fd, level, option, value, value.len()) };
 }
 
 fn get(fd: i32, level: i32, option: i32, room: u32) {
     let mut value = [0u8; 64];
     let mut length = room;
-    unsafe { libc::syscall(libc::SYS_getsockopt, fd, level, option, value.as_mut_ptr(), from_mut(&mut length)) };
+    unsafe { told::syscall!(libc::SYS_getsockopt, fd, level, option, &mut value[..], &raw mut length) };
 }

@@ -1,6 +1,6 @@
 //! Calls that fill the structs that people see most: stat, statx, and the entries of a directory.
 
-use super::raw;
+use super::{raw, told};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -32,13 +32,13 @@ fn name(path: &Path) -> CString {
 
 fn stat(path: &Path) {
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    let returned = unsafe { libc::syscall(libc::SYS_newfstatat, libc::AT_FDCWD, name(path).as_ptr(), &raw mut stat, 0) };
+    let returned = unsafe { told::syscall!(libc::SYS_newfstatat, libc::AT_FDCWD, &*name(path), &raw mut stat, 0) };
     assert_eq!(returned, 0, "{}: {}", path.display(), std::io::Error::last_os_error());
 }
 
 fn statx(path: &Path, mask: u32) {
     let mut statx: libc::statx = unsafe { std::mem::zeroed() };
-    let returned = unsafe { libc::syscall(libc::SYS_statx, libc::AT_FDCWD, name(path).as_ptr(), 0, mask, &raw mut statx) };
+    let returned = unsafe { told::syscall!(libc::SYS_statx, libc::AT_FDCWD, &*name(path), 0, mask, &raw mut statx) };
     assert_eq!(returned, 0, "{}: {}", path.display(), std::io::Error::last_os_error());
 }
 
@@ -63,6 +63,6 @@ fn read_directory(path: &Path) {
 
 /// Reads as many entries of a directory as there is room for, and returns their number of bytes.
 fn read_entries(fd: i32, buffer: &mut [u8; 4096]) -> usize {
-    let bytes = unsafe { libc::syscall(libc::SYS_getdents64, fd, buffer.as_mut_ptr(), buffer.len()) };
+    let bytes = unsafe { told::syscall!(libc::SYS_getdents64, fd, &mut buffer[..], 4096) };
     usize::try_from(bytes).unwrap_or_else(|_| panic!("{}", std::io::Error::last_os_error()))
 }

@@ -6,7 +6,7 @@
 //! span TID NAME TAG BEFORE AFTER one call, and the CLOCK_MONOTONIC nanoseconds read just before and just after it
 //! ```
 //! The tagged call is `lseek(-1, TAG, SEEK_SET)`: it fails immediately, has no effect, and neither libc nor Rust's
-//! runtime makes such a call.
+//! runtime makes such a call. The module `told` has lines of another kind, which describe whole calls.
 #![allow(unsafe_code, reason = "it issues system calls by number")]
 
 mod arguments;
@@ -38,12 +38,14 @@ mod sockopts;
 mod spans;
 mod structs;
 mod tcp;
+mod told;
 mod uring;
 mod zoo;
 
 use std::process::ExitCode;
 
 const WORDS: &str = "\
+workload --tell SCENE...                   the same as without --tell; the calls of many scenes describe themselves on stdout
 workload calls KIND THREADS COUNT [RATE]   COUNT calls on each of THREADS threads, RATE a second in all; KIND: getppid lseek read
 workload spans quick|sleep THREADS COUNT   the same, each with the time before and after
 workload slow MS                           read, epoll_wait, wait4 and futex that take so many milliseconds each
@@ -86,8 +88,19 @@ workload exit STATUS                       ends with STATUS";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words.as_slice() {
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if words.first() == Some(&"--tell") {
+        words.remove(0);
+        told::ask();
+    }
+    let status = run(&words);
+    told::print();
+    status
+}
+
+/// Does what the words say.
+fn run(words: &[&str]) -> ExitCode {
+    match words {
         ["calls", kind, threads, count] => calls::run(kind, number(threads), number(count), None),
         ["calls", kind, threads, count, rate] => calls::run(kind, number(threads), number(count), Some(number(rate))),
         ["spans", kind, threads, count] => spans::run(kind, number(threads), number(count)),

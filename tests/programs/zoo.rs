@@ -4,7 +4,7 @@
 //! The name is that of /proc/self/fd/N, except that sockets have the addresses that they are bound and connected to,
 //! and pidfds have their process.
 
-use crate::raw;
+use crate::{raw, told};
 use std::ffi::CString;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -31,7 +31,7 @@ fn show(fd: &impl AsRawFd) {
 }
 
 fn show_as(fd: &impl AsRawFd, name: &[u8]) {
-    unsafe { libc::syscall(libc::SYS_lseek, fd.as_raw_fd(), MARK, 9) };
+    unsafe { told::syscall!(libc::SYS_lseek, fd.as_raw_fd(), MARK, 9) };
     println!("{}", name.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
 }
 
