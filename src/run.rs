@@ -81,17 +81,9 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
         Target::Command(command) => Some(command),
         Target::Running { timer, .. } => timer.as_ref(),
     };
-    let mut program = match command.map(plan::program).transpose() {
-        // strace executes no script without an interpreter line.
-        Ok(program) => program.map(|program| Program { by_shell: program.by_shell && !request.run.as_strace, ..program }),
-        Err(refused) if request.run.as_strace => {
-            say!("strace: {}", refused.for_strace());
-            return Ok(ExitCode::WrongForStrace);
-        }
-        Err(refused) => {
-            say!("rtrace: {}", without_error_numbers(&refused.to_string()));
-            return Ok(refused.exit_code());
-        }
+    let mut program = match command.map(|command| prepare(command, request)).transpose() {
+        Ok(program) => program,
+        Err(code) => return Ok(code),
     };
     supervise::add_filter(&plan, program.as_mut());
     let child = program.as_ref().map(Child::fork).transpose().context("cannot fork the command")?;
@@ -143,6 +135,22 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     // Waits for the removal of stale events, so that none are left after this run.
     stale_removal.map(JoinHandle::join);
     Ok(code)
+}
+
+/// Prepares the execution of the command. If it cannot be executed, prints why, and returns the exit status for that.
+fn prepare(command: &request::Command, request: &Trace) -> Result<Program, ExitCode> {
+    match plan::program(command) {
+        // strace executes no script without an interpreter line.
+        Ok(program) => Ok(Program { by_shell: program.by_shell && !request.run.as_strace, ..program }),
+        Err(refused) if request.run.as_strace => {
+            say!("strace: {}", refused.for_strace());
+            Err(ExitCode::WrongForStrace)
+        }
+        Err(refused) => {
+            say!("rtrace: {}", without_error_numbers(&refused.to_string()));
+            Err(refused.exit_code())
+        }
+    }
 }
 
 /// The notices that were printed before the rings are drained, with their times.
@@ -251,8 +259,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Says in strace's words what became of the processes that it attaches to: those of `-p`, and the command if rtrace
-    /// no longer traces it.
+    /// Says in strace's words what became of the processes that it attaches to: those of `-p`, and the command if it is
+    /// no longer traced.
     fn say_targets(&self, what: &str) {
         if !self.request.run.as_strace || !self.request.show.strace.targets {
             return;

@@ -274,8 +274,12 @@ pub fn emit(rows: &[FormRow]) -> Result<String, fmt::Error> {
         "/// The order in which strace writes flags, by the name of their table.\npub static FLAG_ORDERS: &[(&str, &[&str])] = &["
     )?;
     for row in of(Kind::Table) {
-        let names: Vec<&str> =
-            row.parts.iter().map(|part| part.name.as_str()).filter(|name| !UNNAMED.contains(name) && *name != APART && !name.ends_with(UNKNOWN)).collect();
+        let names: Vec<&str> = row
+            .parts
+            .iter()
+            .map(|part| part.name.as_str())
+            .filter(|name| !UNNAMED.contains(name) && *name != APART && !name.ends_with(UNKNOWN))
+            .collect();
         writeln!(out, "({:?}, &{names:?}),", row.name)?;
     }
     writeln!(out, "];")?;

@@ -165,7 +165,8 @@ fn words_of(options: &Options, expressions: &Expressions) -> Result<Vec<OsString
 
 /// Returns how many frames of stacks are shown, and whether with their source lines; `None` if none are.
 fn stacks(options: &Options) -> Result<Option<(u16, bool)>, Refused> {
-    let limit = options.stack_trace_frame_limit.as_deref().map_or(Ok(FRAMES), |limit| values::number("--stack-trace-frame-limit", limit))?;
+    let limit =
+        options.stack_trace_frame_limit.as_deref().map_or(Ok(FRAMES), |limit| values::number("--stack-trace-frame-limit", limit))?;
     Ok(match (options.stack_trace.as_deref(), options.stacks) {
         (None, 0) => None,
         (Some("symbol" | "symbols"), _) | (None, 1) => Some((limit, false)),
@@ -311,7 +312,10 @@ mod tests {
         let stamps = Some(Stamps { is_unix: false, precision: Precision::Micros });
         assert_eq!((lines.pids, lines.stamps, lines.durations), (Pids::Column, stamps, Some(Precision::Micros)));
         let (words, lines) = translated(&["-fs", "100", "-e!getpid,close", "-y", "ls"]).unwrap();
-        assert_eq!((words.as_str(), lines.pids, lines.files), ("--string-limit 100 -e !/^getpid$/ -e !/^close$/ -- ls", Pids::Brackets, Files::PATH));
+        assert_eq!(
+            (words.as_str(), lines.pids, lines.files),
+            ("--string-limit 100 -e !/^getpid$/ -e !/^close$/ -- ls", Pids::Brackets, Files::PATH)
+        );
         assert_eq!(translated(&["-p", "1 2", "-p3", "-ff", "-o", "x"]).unwrap().0, "--output-separately -o x -p 1,2,3 --");
         assert_eq!(
             translated(&["-A", "-o", "it's", "--syscall-limit=2", "ls"]).unwrap().0,

@@ -118,8 +118,8 @@ fn set_disposition(signal: i32, to: libc::sighandler_t) {
     unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), std::ptr::null::<usize>(), size_of::<u64>()) };
 }
 
-/// Ends this process by a signal, without a core dump of its own, so that its parent sees how the command ended. Returns
-/// if the signal does not end processes.
+/// Ends this process by a signal, without a core dump of its own, so that its parent sees how the command ended. It
+/// returns if the signal does not end processes.
 pub fn end_by_signal(signal: i32) {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });

@@ -150,7 +150,8 @@ fn constants_and_arguments_are_numbers_on_request() {
 #[test]
 fn data_is_dumped_below_the_line() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
-    let words = ["strace", "--engine", "bpf", "-qq", "-e", "write=1", "-e", "trace=write", "-o", "|cat >&2", "echo", "-n", "eighteen letters 1"];
+    let words =
+        ["strace", "--engine", "bpf", "-qq", "-e", "write=1", "-e", "trace=write", "-o", "|cat >&2", "echo", "-n", "eighteen letters 1"];
     assert_eq!(
         plain(&machine, &words).stderr,
         "write(1, \"eighteen letters 1\", 18)      = 18\n \

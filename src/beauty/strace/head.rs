@@ -152,9 +152,8 @@ mod tests {
 
     #[test]
     fn stamps_are_of_the_day_or_of_the_epoch() {
-        let of = |is_unix, precision| {
-            beginnings(Lines { stamps: Some(Stamps { is_unix, precision }), pids: Pids::Never, ..Lines::default() })
-        };
+        let of =
+            |is_unix, precision| beginnings(Lines { stamps: Some(Stamps { is_unix, precision }), pids: Pids::Never, ..Lines::default() });
         assert_eq!(of(false, Precision::Seconds), ["23:59:59 ", "00:00:00 ", "00:00:00 "]);
         assert_eq!(of(false, Precision::Micros)[2], "00:00:00.500002 ");
         assert_eq!(of(true, Precision::Micros)[0], "86399.500001 ");

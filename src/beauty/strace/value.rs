@@ -9,6 +9,7 @@ use super::netlink;
 use super::part;
 use super::path;
 use super::quote;
+use crate::event::File;
 use crate::session::Zone;
 use crate::show::strace::{Constants, Files, InHex};
 use crate::text::number;
@@ -57,15 +58,8 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
             constants::in_style(out, options.constants, has_name, number, |out| constants::constant(out, table, *value));
         }
         Value::Macro { name, parameters, .. } => write_macro(out, name, parameters, options),
-        Value::DirFd { fd: AT_FDCWD, file } => {
-            let number = |out: &mut Vec<u8>| number::int(out, i64::from(AT_FDCWD));
-            constants::in_style(out, options.constants, true, number, |out| out.extend_from_slice(b"AT_FDCWD"));
-            path::write(out, *file, options);
-        }
-        Value::Fd { fd, file } | Value::DirFd { fd, file } => {
-            number::int(out, i64::from(*fd));
-            path::write(out, *file, options);
-        }
+        Value::Fd { fd, file } => descriptor(out, *fd, *file, false, options),
+        Value::DirFd { fd, file } => descriptor(out, *fd, *file, true, options),
         Value::Pid { pid, comm, translated } => {
             number::int(out, i64::from(*pid));
             comm.iter().filter(|_| options.comms).for_each(|comm| quote::comm(out, comm));
@@ -81,16 +75,10 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
             constants::in_style(out, options.constants, true, number, |out| make_device(out, major, minor));
         }
         Value::Str(text) => string(out, text, options.hex, options),
-        Value::Ip(IpAddr::V4(address)) => {
-            let bytes = |out: &mut Vec<u8>| quote::quoted(out, &address.octets(), InHex::Always);
-            // Writing to a Vec does not fail.
-            constants::in_style(out, options.constants, true, bytes, |out| _ = write!(out, "inet_addr(\"{address}\")"));
-        }
+        // Writing to a Vec does not fail.
+        Value::Ip(IpAddr::V4(address)) => in_network_order(out, &address.octets(), &format!("inet_addr(\"{address}\")"), options),
         Value::Ip(IpAddr::V6(address)) => _ = write!(out, "\"{address}\""),
-        Value::Port(port) => {
-            let bytes = |out: &mut Vec<u8>| quote::quoted(out, &(port.0 as u16).to_be_bytes(), InHex::Always);
-            constants::in_style(out, options.constants, true, bytes, |out| _ = write!(out, "htons({})", port.0));
-        }
+        Value::Port(port) => in_network_order(out, &(port.0 as u16).to_be_bytes(), &format!("htons({})", port.0), options),
         Value::SignalCode { signal, code } => signal_code(out, *signal, *code, options.constants),
         Value::WaitStatus(status) => wait_status(out, *status),
         Value::SocketAddress(address) => _ = write!(out, "{address}"),
@@ -128,6 +116,22 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
         },
         Value::Failure(failure) => self::failure(out, *failure),
     }
+}
+
+/// Writes a descriptor and its file. AT_FDCWD stands for the current directory where a directory is meant.
+fn descriptor(out: &mut Vec<u8>, fd: i32, file: Option<&File>, is_directory: bool, options: Options) {
+    let number = |out: &mut Vec<u8>| number::int(out, i64::from(fd));
+    match is_directory && fd == AT_FDCWD {
+        true => constants::in_style(out, options.constants, true, number, |out| out.extend_from_slice(b"AT_FDCWD")),
+        false => number(out),
+    }
+    path::write(out, file, options);
+}
+
+/// Writes a number that memory has in network byte order by the macro or function of C that makes it, or as its bytes.
+fn in_network_order(out: &mut Vec<u8>, bytes: &[u8], name: &str, options: Options) {
+    let bytes = |out: &mut Vec<u8>| quote::quoted(out, bytes, InHex::Always);
+    constants::in_style(out, options.constants, true, bytes, |out| out.extend_from_slice(name.as_bytes()));
 }
 
 fn make_device(out: &mut Vec<u8>, major: u64, minor: u64) {

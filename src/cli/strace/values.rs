@@ -112,7 +112,8 @@ pub fn overhead(value: &str) -> Result<u64, Refused> {
         "ns" => 1.0,
         _ => return Err(invalid("-O", value)),
     };
-    let number: f64 = digits.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0).ok_or_else(|| invalid("-O", value))?;
+    let number: f64 =
+        digits.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0).ok_or_else(|| invalid("-O", value))?;
     Ok((number * factor) as u64)
 }
 
@@ -138,7 +139,10 @@ mod tests {
 
     #[test]
     fn overheads_have_units() {
-        assert_eq!([overhead("2"), overhead("1.5ms"), overhead("7ns"), overhead("1s")], [Ok(2000), Ok(1_500_000), Ok(7), Ok(1_000_000_000)]);
+        assert_eq!(
+            [overhead("2"), overhead("1.5ms"), overhead("7ns"), overhead("1s")],
+            [Ok(2000), Ok(1_500_000), Ok(7), Ok(1_000_000_000)]
+        );
         assert!(["x", "1h", "-1", ""].into_iter().all(|value| overhead(value).is_err()));
     }
 

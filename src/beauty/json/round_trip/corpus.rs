@@ -4,8 +4,8 @@ use crate::beauty::row::Syscall;
 use crate::beauty::samples;
 use crate::event::frame::{Frame, StackEnd};
 use crate::event::{
-    DeviceKind,    Abi, Call, CallFile, CallId, Disposition, EntryState, Event, EventKind, ExitState, FdPlace, File, ID_RETURNED, PidTranslation,
-    PieceState, PieceTime, Port, SigInfo, Signal, Socket, SocketAddresses, Stack, TaskId, Time, UnixName,
+    Abi, Call, CallFile, CallId, DeviceKind, Disposition, EntryState, Event, EventKind, ExitState, FdPlace, File, ID_RETURNED,
+    PidTranslation, PieceState, PieceTime, Port, SigInfo, Signal, Socket, SocketAddresses, Stack, TaskId, Time, UnixName,
 };
 use smallvec::smallvec;
 use std::sync::Arc;
