@@ -91,6 +91,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     decided.bind(&mut events)?;
     notes.extend(without_stacks(&events, &request.graphs));
     let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
+    let remark_on_rings = buffers.remark(request);
     Ok(Plan {
         buffers,
         targets,
@@ -113,7 +114,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         delay: what.delay,
         excluded: excluded(request),
         event_calls: of_events.calls,
-        remarks: selection.notices.clone(),
+        remarks: selection.notices.iter().cloned().chain(remark_on_rings).collect(),
         notes,
         selection,
     })

@@ -7,6 +7,7 @@ use crate::interrupt;
 use crate::sys::clock;
 use crate::sys::priority::RealtimePriority;
 use crate::sys::signals::ReceivedSignal;
+use crate::throttle::Throttle;
 use anyhow::Context;
 use rustix::event::epoll;
 use std::io;
@@ -29,6 +30,8 @@ const REST: Duration = Duration::from_millis(2);
 const PENDING_INTERVAL_NS: u64 = 100_000_000;
 /// The epoll data of the signals; rings have their index.
 const SIGNALS: u64 = u64::MAX;
+/// The epoll data of reports about the delay of the command.
+const THROTTLE: u64 = u64::MAX - 2;
 
 /// The reason why the main loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +64,9 @@ impl Run<'_> {
         self.drain.watch(&epoll)?;
         if let Some(signals) = interrupt::as_fd() {
             epoll::add(&epoll, signals, epoll::EventData::new_u64(SIGNALS), epoll::EventFlags::IN)?;
+        }
+        if let Some(reports) = self.throttle.as_ref().and_then(Throttle::fd) {
+            epoll::add(&epoll, reports, epoll::EventData::new_u64(THROTTLE), epoll::EventFlags::IN)?;
         }
         let mut end_request = EndRequest::default();
         let mut busy_rounds = 0;
@@ -111,7 +117,7 @@ impl Run<'_> {
     }
 
     /// Sleeps until a ring reaches its watermark, a signal arrives, or the pause has passed.
-    fn wait(&self, epoll: &OwnedFd, pause_ms: i64) -> anyhow::Result<()> {
+    fn wait(&mut self, epoll: &OwnedFd, pause_ms: i64) -> anyhow::Result<()> {
         let pause = rustix::event::Timespec { tv_sec: 0, tv_nsec: pause_ms * 1_000_000 };
         let mut ready = Vec::with_capacity(16);
         match epoll::wait(epoll, rustix::buffer::spare_capacity(&mut ready), Some(&pause)) {
@@ -120,7 +126,11 @@ impl Run<'_> {
         }
         for event in ready {
             let flags = event.flags;
-            if event.data.u64() != SIGNALS && flags.contains(epoll::EventFlags::HUP) {
+            if event.data.u64() == THROTTLE {
+                if let Some(problem) = self.throttle.as_mut().and_then(Throttle::problem) {
+                    self.drain.notice(NoticeCode::NotDelayed, problem);
+                }
+            } else if event.data.u64() != SIGNALS && flags.contains(epoll::EventFlags::HUP) {
                 self.drain.unwatch(epoll, event.data.u64() as usize)?;
             }
         }

@@ -29,7 +29,7 @@ pub fn serve_if_started_as_reader() -> Option<ExitCode> {
             return None;
         }
     }
-    detach::from_terminal_and_descriptors();
+    detach::from_terminal_and_descriptors(c"rtrace-reader");
     let stdin = std::io::stdin();
     Some(if serve(stdin.as_fd()).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

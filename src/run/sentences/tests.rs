@@ -4,6 +4,7 @@ fn run(verbose: u8, quiet: bool) -> request::Run {
     request::Run {
         ring_bytes: None,
         strict: false,
+        lossless: false,
         wait: true,
         quiet,
         verbose,
