@@ -95,6 +95,8 @@ struct Options {
     version: bool,
     #[arg(long)]
     engine: Option<OsString>,
+    #[arg(long)]
+    lossless: bool,
     #[arg(trailing_var_arg = true)]
     command: Vec<OsString>,
 }
@@ -163,6 +165,9 @@ pub fn translate(words: &[OsString]) -> Result<Translated, Refused> {
     options.env.iter().for_each(|variable| add(&[&word("--env"), variable]));
     options.user.iter().for_each(|user| add(&[&word("--run-as"), user]));
     options.engine.iter().for_each(|engine| add(&[&word("--engine"), engine]));
+    if options.lossless {
+        add(&[&word("--lossless")]);
+    }
     expressions.words.iter().for_each(|more| add(&[more]));
     add(&[&word("--")]);
     translated.words.extend(options.command);
@@ -369,7 +374,7 @@ Usage: strace [-AcCfnqqrtttTvwxxyYzZ] [-S SORTBY] [-e EXPR] [-a COLUMN] [-o FILE
               { -p PID | PROG [ARGS] }
 
 rtrace prints the lines of strace, without stopping the program. rtrace(1) lists the options that it understands; options
-of rtrace that it has besides: --engine.
+of rtrace that it has besides: --engine, --lossless.
 ";
 
 #[cfg(test)]

@@ -125,10 +125,10 @@ impl Buffers {
     }
 }
 
-/// Returns the size below which rings are enlarged for `--lossless`.
+/// Returns the size below which rings are enlarged for `--lossless`: at least the one that rtrace would choose.
 fn least_of_lossless(facts: BufferInputs) -> u64 {
     let at_most = RINGS_MAX.min(facts.memory / MEMORY_SHARE) / facts.cpus.max(1) as u64;
-    power_of_two_below(RING_OF_LOSSLESS.min(at_most)).max(RING_OF_LOSSLESS_MIN)
+    power_of_two_below(RING_OF_LOSSLESS.min(at_most)).max(RING_OF_LOSSLESS_MIN).max(ring(facts, &mut Vec::new()))
 }
 
 /// Sizes the buffer for the aggregates of ended tasks. A user who asks for larger rings (`-m`) has lost records, so
@@ -230,6 +230,7 @@ mod tests {
     #[test]
     fn rings_that_must_not_fill_up_have_a_least_size() {
         assert_eq!(least_of_lossless(USUAL) >> 20, 8);
+        assert_eq!(least_of_lossless(BufferInputs { data: 4096, ..USUAL }) >> 20, 32);
         assert_eq!(least_of_lossless(BufferInputs { cpus: 64, memory: 1 << 40, ..USUAL }) >> 20, 4);
         assert_eq!(least_of_lossless(BufferInputs { cpus: 1024, memory: 0, ..USUAL }) >> 20, 2);
     }

@@ -1,9 +1,14 @@
-//! A process with a thread on each CPU, which uses up CPU time when it is told to.
+//! Processes with a thread on each CPU, which use up CPU time when they are told to.
 //!
 //! A cgroup whose CPU time is limited still gets one millisecond a second, the least that the kernel accepts, and its
-//! tasks notice the limit at the next tick of their CPU, up to 10 ms later. If the threads of this process are in the
+//! tasks notice the limit at the next tick of their CPU, up to 10 ms later. If the threads of these processes are in the
 //! same limited cgroup with a much greater weight, the scheduler takes them instead: within microseconds the tasks stop,
 //! and what time is left goes to the threads. While they are told to do nothing, they sleep.
+//!
+//! There are several processes, in a cgroup each. From Linux 6.6 on, the scheduler passes over what has run longer than
+//! the average (EEVDF). A single brake that has run ahead of the tasks would therefore be passed over as soon as the CPU
+//! is scheduled again, for whatever reason, and a task would run until the next tick. One of several brakes is always
+//! behind the average.
 
 use super::mapped::Mapping;
 use rustix::process::{Pid, Signal, set_parent_process_death_signal};
@@ -12,14 +17,14 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The process, which is killed when this value is dropped, or when the process that created it ends.
+/// The processes, which are killed when this value is dropped, or when the process that created them ends.
 #[derive(Debug)]
 pub struct Brake {
-    pid: i32,
+    pids: Vec<i32>,
     pulled: SharedFlag,
 }
 
-/// A word that the process shares with the one that created it: 1 while its threads are to run, otherwise 0.
+/// A word that the processes share with the one that created them: 1 while their threads are to run, otherwise 0.
 #[derive(Debug)]
 struct SharedFlag(Mapping);
 
@@ -31,28 +36,31 @@ impl SharedFlag {
 }
 
 impl Brake {
-    /// Starts the process with a thread on each of these CPUs. The calling process must have no other thread.
+    /// Starts so many processes with a thread on each of these CPUs. The calling process must have no other thread.
     ///
     /// # Errors
     /// The errors of fork(2) and mmap(2).
-    pub fn start(cpus: &[u32]) -> io::Result<Brake> {
-        let pulled = SharedFlag(Mapping::zeros(size_of::<AtomicU32>())?);
+    pub fn start(count: usize, cpus: &[u32]) -> io::Result<Brake> {
+        let mut brake = Brake { pids: Vec::with_capacity(count), pulled: SharedFlag(Mapping::zeros(size_of::<AtomicU32>())?) };
         let parent = rustix::process::getpid();
-        // SAFETY: the caller has no other thread, so the child may call everything. It never returns.
-        match unsafe { libc::fork() } {
-            -1 => Err(io::Error::last_os_error()),
-            0 => {
-                run(cpus, pulled.word(), parent);
-                // SAFETY: it ends the process without running anything of the parent's.
-                unsafe { libc::_exit(0) }
+        for _ in 0..count {
+            // SAFETY: the caller has no other thread, so the child may call everything. It never returns.
+            match unsafe { libc::fork() } {
+                -1 => return Err(io::Error::last_os_error()),
+                0 => {
+                    run(cpus, brake.pulled.word(), parent);
+                    // SAFETY: it ends the process without running anything of the parent's.
+                    unsafe { libc::_exit(0) }
+                }
+                pid => brake.pids.push(pid),
             }
-            pid => Ok(Brake { pid, pulled }),
         }
+        Ok(brake)
     }
 
-    /// Returns the number of the process.
-    pub fn pid(&self) -> i32 {
-        self.pid
+    /// Returns the numbers of the processes.
+    pub fn pids(&self) -> &[i32] {
+        &self.pids
     }
 
     /// Lets the threads use up CPU time.
@@ -71,16 +79,18 @@ impl Brake {
 impl Drop for Brake {
     fn drop(&mut self) {
         self.release();
-        let mut status = 0;
-        // SAFETY: the pid is that of this process's child, which was not waited for; waitpid writes to a live local.
-        unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            while libc::waitpid(self.pid, &mut status, 0) == -1 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {}
+        for &pid in &self.pids {
+            let mut status = 0;
+            // SAFETY: the pid is that of this process's child, which was not waited for; waitpid writes to a live local.
+            unsafe {
+                libc::kill(pid, libc::SIGKILL);
+                while libc::waitpid(pid, &mut status, 0) == -1 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {}
+            }
         }
     }
 }
 
-/// Runs the threads of the process.
+/// Runs the threads of a process.
 fn run(cpus: &[u32], pulled: &AtomicU32, parent: Pid) {
     // SAFETY: nothing in this process uses a descriptor. The parent's others must not stay open for as long as this
     // process lives.

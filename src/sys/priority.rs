@@ -19,23 +19,22 @@ impl RealtimePriority {
     /// The errors of sched_setscheduler(2): EPERM if the user has no CAP_SYS_NICE and RLIMIT_RTPRIO is 0, or if the
     /// cgroup has no real-time budget. Also an error if the thread already has another policy, which then stays.
     pub fn acquire() -> io::Result<RealtimePriority> {
-        RealtimePriority::acquire_level(1)
-    }
-
-    /// Sets the priority that preempts the threads with the lowest one. The errors are those of
-    /// [`RealtimePriority::acquire`].
-    pub fn acquire_above_lowest() -> io::Result<RealtimePriority> {
-        RealtimePriority::acquire_level(2)
-    }
-
-    fn acquire_level(priority: i32) -> io::Result<RealtimePriority> {
         // SAFETY: the call takes a number; 0 is the calling thread.
         match unsafe { libc::sched_getscheduler(0) } {
             libc::SCHED_OTHER => {}
             -1 => return Err(io::Error::last_os_error()),
             _ => return Err(io::Error::other("the thread has another scheduling policy")),
         }
-        set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)?;
+        set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1)?;
+        Ok(RealtimePriority { not_send: PhantomData })
+    }
+
+    /// Sets the priority that preempts the threads with the lowest one, whichever policy the calling thread has.
+    ///
+    /// # Errors
+    /// The errors of sched_setscheduler(2), as above.
+    pub fn acquire_above_lowest() -> io::Result<RealtimePriority> {
+        set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 2)?;
         Ok(RealtimePriority { not_send: PhantomData })
     }
 }

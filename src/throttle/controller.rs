@@ -21,8 +21,9 @@ pub enum Version {
 pub fn own_cgroup() -> anyhow::Result<(PathBuf, Version)> {
     let read = |path: &str| fs::read_to_string(path).with_context(|| format!("cannot read {path}"));
     let (mounts, cgroups) = (read("/proc/self/mountinfo")?, read("/proc/self/cgroup")?);
-    let (dir, version) = find(&mounts, &cgroups)
-        .ok_or_else(|| anyhow!("no hierarchy of cgroups with the CPU controller is mounted, or rtrace's own cgroup is not below the mount"))?;
+    let (dir, version) = find(&mounts, &cgroups).ok_or_else(|| {
+        anyhow!("no hierarchy of cgroups with the CPU controller is mounted, or rtrace's own cgroup is not below the mount")
+    })?;
     if version == Version::Two && !has_cpu(&fs::read_to_string(dir.join("cgroup.controllers")).unwrap_or_default()) {
         return Err(anyhow!(
             "the cgroup {} has no CPU controller; start rtrace in one that has it, for example: systemd-run --scope -p Delegate=cpu rtrace ...",

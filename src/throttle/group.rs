@@ -4,7 +4,7 @@
 //! the cgroup of rtrace
 //! └── rtrace_PID_START     limited: one millisecond of CPU time a second
 //!     ├── command          the tasks of the command, with the least weight
-//!     └── brake            threads that take that millisecond, with the greatest weight
+//!     └── brake-0, ...     threads that take that millisecond, with the greatest weight
 //! ```
 //!
 //! In version 2, a cgroup with processes cannot pass on controllers, unless it becomes the root of a threaded subtree.
@@ -23,9 +23,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The directories of the tasks of the command, and of the brake.
-const COMMAND: &str = "command";
-const BRAKE: &str = "brake";
+/// The directories of the tasks of the command, and of the processes of the brake.
+pub const COMMAND: &str = "command";
+pub const BRAKES: [&str; 3] = ["brake-0", "brake-1", "brake-2"];
 /// The longest period and the least quota that the kernel accepts, in microseconds (max_cfs_quota_period and
 /// min_cfs_quota_period in kernel/sched/core.c).
 const PERIOD_US: u64 = 1_000_000;
@@ -76,13 +76,13 @@ impl Group {
         if self.version == Version::Two {
             pass_on_cpu(&self.dir)?;
         }
-        let weights = match self.version {
-            Version::One => ("cpu.shares", ["2", "262144"]),
-            Version::Two => ("cpu.weight", ["1", "10000"]),
+        let (file, least, greatest) = match self.version {
+            Version::One => ("cpu.shares", "2", "262144"),
+            Version::Two => ("cpu.weight", "1", "10000"),
         };
-        for (name, weight) in [COMMAND, BRAKE].into_iter().zip(weights.1) {
+        for name in all() {
             self.make(Some(name))?;
-            write(&self.dir.join(name).join(weights.0), weight)?;
+            write(&self.dir.join(name).join(file), if name == COMMAND { least } else { greatest })?;
         }
         if self.version == Version::One {
             write(&self.dir.join("cpu.cfs_period_us"), &PERIOD_US.to_string())?;
@@ -102,20 +102,12 @@ impl Group {
         Ok(())
     }
 
-    /// Moves a process into the cgroup of the command.
+    /// Moves a process into one of the cgroups.
     ///
     /// # Errors
     /// The kernel does not move it.
-    pub fn place(&self, pid: i32) -> anyhow::Result<()> {
-        write(&self.dir.join(COMMAND).join("cgroup.procs"), &pid.to_string())
-    }
-
-    /// Moves the process of the brake into its cgroup.
-    ///
-    /// # Errors
-    /// The kernel does not move it.
-    pub fn place_brake(&self, pid: i32) -> anyhow::Result<()> {
-        write(&self.dir.join(BRAKE).join("cgroup.procs"), &pid.to_string())
+    pub fn place(&self, name: &str, pid: i32) -> anyhow::Result<()> {
+        write(&self.dir.join(name).join("cgroup.procs"), &pid.to_string())
     }
 
     /// Opens the limit.
@@ -161,7 +153,7 @@ impl Group {
         let listed = if self.is_threaded { "cgroup.threads" } else { "cgroup.procs" };
         let start = Instant::now();
         loop {
-            for pid in [COMMAND, BRAKE].iter().flat_map(|name| numbers(&self.dir.join(name).join(listed))) {
+            for pid in all().flat_map(|name| numbers(&self.dir.join(name).join(listed))) {
                 // It may have ended.
                 let _ = fs::write(above.join("cgroup.procs"), pid.to_string());
             }
@@ -191,6 +183,11 @@ impl Group {
         let kind = fs::read_to_string(dir.join("cgroup.type")).unwrap_or_default();
         Group { dir, version, is_threaded: kind.trim() == "threaded", is_enabler: false }
     }
+}
+
+/// Returns the names of the cgroups that have processes.
+fn all() -> impl Iterator<Item = &'static str> {
+    std::iter::once(COMMAND).chain(BRAKES)
 }
 
 /// The file of the limit.

@@ -1,7 +1,7 @@
 //! When the tasks of the command are delayed, and how soon the rings are looked at again.
 //!
 //! A ring that is half full limits the CPU time of the command. Until the limit takes effect, and in the millisecond a
-//! second that remains, the rings fill further; at three quarters, the brake holds the tasks. All rings must have been
+//! second that remains, the rings fill further; at five eighths, the brake holds the tasks. All rings must have been
 //! emptied to a quarter before the tasks run on. The pauses between two looks are so short that a ring cannot fill up
 //! unseen.
 
@@ -27,6 +27,10 @@ pub enum State {
     Held,
 }
 
+/// The eighths of a ring at which the states begin.
+const FREE: u64 = 2;
+const LIMITED: u64 = 4;
+const HELD: u64 = 5;
 /// The fastest rate at which a ring is filled, in bytes per nanosecond.
 const FILL_RATE: u64 = 2;
 /// The shortest and the longest pause between two looks at the rings. A longer one has no benefit.
@@ -34,26 +38,26 @@ const PAUSE_MIN: Duration = Duration::from_micros(100);
 const PAUSE_MAX: Duration = Duration::from_millis(2);
 
 impl Level {
-    /// Returns whether at least this many quarters of the ring are full.
-    fn is_above(self, quarters: u64) -> bool {
-        self.filled >= self.bytes / 4 * quarters
+    /// Returns whether at least this many eighths of the ring are full.
+    fn is_above(self, eighths: u64) -> bool {
+        self.filled >= self.bytes / 8 * eighths
     }
 
-    /// Returns the bytes until this many quarters of the ring are full.
-    fn until(self, quarters: u64) -> u64 {
-        (self.bytes / 4 * quarters).saturating_sub(self.filled)
+    /// Returns the bytes until this many eighths of the ring are full.
+    fn until(self, eighths: u64) -> u64 {
+        (self.bytes / 8 * eighths).saturating_sub(self.filled)
     }
 }
 
 impl State {
     /// Returns the state that follows from these levels.
     pub fn next(self, levels: &[Level]) -> State {
-        let any = |quarters| levels.iter().any(|level| level.is_above(quarters));
+        let any = |eighths| levels.iter().any(|level| level.is_above(eighths));
         match self {
-            State::Limited | State::Held if !any(1) => State::Free,
+            State::Limited | State::Held if !any(FREE) => State::Free,
             State::Held => State::Held,
-            _ if any(3) => State::Held,
-            State::Free if any(2) => State::Limited,
+            _ if any(HELD) => State::Held,
+            State::Free if any(LIMITED) => State::Limited,
             same => same,
         }
     }
@@ -61,8 +65,8 @@ impl State {
     /// Returns how long no ring can pass the next mark.
     pub fn pause(self, levels: &[Level]) -> Duration {
         let mark = match self {
-            State::Free => 2,
-            State::Limited => 3,
+            State::Free => LIMITED,
+            State::Limited => HELD,
             State::Held => return PAUSE_MAX,
         };
         let room = levels.iter().map(|level| level.until(mark)).min().unwrap_or(u64::MAX);
@@ -83,9 +87,13 @@ mod tests {
         let next = |state: State, mib: [u64; 2]| state.next(&mib.map(|mib| level(mib << 20)));
         assert_eq!(next(State::Free, [0, 3]), State::Free);
         assert_eq!(next(State::Free, [0, 4]), State::Limited);
-        assert_eq!(next(State::Free, [6, 0]), State::Held);
-        assert_eq!(next(State::Limited, [6, 0]), State::Held);
-        assert_eq!((next(State::Limited, [2, 1]), next(State::Held, [5, 2])), (State::Limited, State::Held), "a quarter is not empty enough");
+        assert_eq!(next(State::Free, [5, 0]), State::Held);
+        assert_eq!(next(State::Limited, [5, 0]), State::Held);
+        assert_eq!(
+            (next(State::Limited, [2, 1]), next(State::Held, [5, 2])),
+            (State::Limited, State::Held),
+            "a quarter is not empty enough"
+        );
         assert_eq!((next(State::Limited, [1, 1]), next(State::Held, [0, 1])), (State::Free, State::Free));
         assert_eq!(State::Free.next(&[]), State::Free);
     }
@@ -97,8 +105,8 @@ mod tests {
                 let levels = [level(filled)];
                 let written = state.pause(&levels).as_nanos() as u64 * FILL_RATE;
                 // Near the mark, the shortest pause passes it by less than a sixteenth of the ring.
-                let later = state.next(&levels).next(&[level(filled + written)]);
-                assert!(later != State::Held || filled + written < (13 << 20) / 2, "{state:?} {filled} {written}");
+                let mark = if state == State::Free { 4 << 20 } else { 5 << 20 };
+                assert!(filled >= mark || filled + written <= mark + (1 << 19), "{state:?} {filled} {written}");
             }
         }
         assert_eq!(State::Free.pause(&[level(0)]), PAUSE_MAX);

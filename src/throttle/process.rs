@@ -1,6 +1,6 @@
 //! The delay of a command as rtrace sees it: the cgroup, and the process that watches the rings.
 
-use super::group::Group;
+use super::group::{COMMAND, Group};
 use super::protocol::{MESSAGE_MAX, RINGS_MAX, Report, Request, RingKind};
 use crate::interrupt;
 use crate::sys::priority;
@@ -57,7 +57,7 @@ impl Throttle {
             ));
         }
         let throttle = Throttle { group: Group::create().context(WITHOUT)?, watcher: None };
-        throttle.group.place(command).context(WITHOUT)?;
+        throttle.group.place(COMMAND, command).context(WITHOUT)?;
         Ok(throttle)
     }
 

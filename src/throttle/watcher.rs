@@ -1,7 +1,7 @@
 //! The process that watches the rings: it delays the command while one of them is nearly full, until rtrace closes the
 //! socket or ends.
 
-use super::group::{Group, Limit};
+use super::group::{BRAKES, Group, Limit};
 use super::policy::{Level, State};
 use super::process::NAME;
 use super::protocol::{MESSAGE_MAX, RINGS_MAX, Report, Request, RingKind};
@@ -22,8 +22,10 @@ use std::time::{Duration, Instant};
 /// How long the brake is pulled when the limit is set: as long as it takes to use up the millisecond that the cgroup
 /// has at that moment, on any number of CPUs.
 const FIRST_PULL: Duration = Duration::from_millis(5);
-/// The bytes that tasks may still write when they are held: those of the calls in which they are.
-const LAST_BYTES: u64 = 256 << 10;
+/// The part of a ring that held tasks may fill within the time: by the calls in which they are, and in the milliseconds
+/// for which the scheduler takes them before the brake now and then.
+const HELD_PART_MAX: u64 = 8;
+const HELD_TIME: Duration = Duration::from_secs(1);
 
 /// Runs the process that watches the rings, if this process was started as such, and returns its exit code.
 ///
@@ -109,15 +111,16 @@ struct Watch {
     state: State,
     /// When the state changed.
     since: Instant,
-    /// The bytes that each ring had got shortly after the tasks were held, and whether more was reported.
-    held_at: Option<Vec<u64>>,
+    /// The bytes that each ring had got at some moment while the tasks were held.
+    held_at: Option<(Instant, Vec<u64>)>,
+    /// Whether tasks that were not delayed were reported.
     is_reported: bool,
 }
 
 impl Watch {
     fn start(rings: Vec<RingLevel>, group: &Group, cpus: &[u32]) -> anyhow::Result<Watch> {
-        let brake = Brake::start(cpus).context("cannot start a process")?;
-        group.place_brake(brake.pid())?;
+        let brake = Brake::start(BRAKES.len(), cpus).context("cannot start a process")?;
+        brake.pids().iter().zip(BRAKES).try_for_each(|(pid, name)| group.place(name, *pid))?;
         let limit = group.limit()?;
         let (levels, state, since) = (Vec::with_capacity(rings.len()), State::Free, Instant::now());
         Ok(Watch { rings, levels, limit, brake, state, since, held_at: None, is_reported: false })
@@ -159,23 +162,30 @@ impl Watch {
         (self.state, self.since, self.held_at) = (next, Instant::now(), None);
     }
 
-    /// Does what is due some time after the state has changed.
+    /// Does what is due while a state lasts.
     fn settle(&mut self, socket: BorrowedFd) {
-        if self.since.elapsed() < FIRST_PULL {
-            return;
-        }
         match self.state {
-            State::Free => {}
-            State::Limited => self.brake.release(),
+            State::Limited if self.since.elapsed() >= FIRST_PULL => self.brake.release(),
+            State::Free | State::Limited => {}
             State::Held => {
-                let written = || self.rings.iter().map(RingLevel::written);
-                let before = self.held_at.get_or_insert_with(|| written().collect());
-                let runs_on = before.iter().zip(written()).any(|(before, now)| now.saturating_sub(*before) > LAST_BYTES);
-                if runs_on && !self.is_reported {
+                if !self.is_reported && self.runs_on() {
                     self.is_reported = true;
                     report(socket, &Report::NotDelayed);
                 }
             }
         }
+    }
+
+    /// Returns whether tasks have written much since they are held, or since a second.
+    fn runs_on(&mut self) -> bool {
+        let Watch { rings, held_at, .. } = self;
+        let now = || rings.iter().map(RingLevel::written);
+        let (at, before) = held_at.get_or_insert_with(|| (Instant::now(), now().collect()));
+        let is_much = |((ring, before), now): ((&RingLevel, &u64), u64)| now.saturating_sub(*before) > ring.bytes() / HELD_PART_MAX;
+        let runs_on = rings.iter().zip(before.iter()).zip(now()).any(is_much);
+        if at.elapsed() > HELD_TIME {
+            *held_at = None;
+        }
+        runs_on
     }
 }

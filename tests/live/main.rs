@@ -42,6 +42,7 @@ mod killed;
 #[cfg(feature = "bpf")]
 mod lent;
 mod line;
+mod lossless;
 mod machine;
 #[cfg(feature = "bpf")]
 mod memory;

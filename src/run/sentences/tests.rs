@@ -125,6 +125,17 @@ fn each_shortage_has_a_sentence_with_its_number() {
 }
 
 #[test]
+fn records_that_a_trace_without_losses_lost_are_an_error() {
+    let lossless = request::Run { lossless: true, ..run(0, false) };
+    let error = |lost_records| {
+        let verdict = Verdict { lost_records, ..calls(12, 12 - lost_records, lost_records, 0) };
+        account(&verdict, &lossless, false).into_iter().filter(|said| said.starts_with("error: ")).collect::<Vec<_>>()
+    };
+    assert_eq!(error(3), ["error: 3 records were lost in spite of --lossless"]);
+    assert_eq!(error(0), [""; 0]);
+}
+
+#[test]
 fn files_of_silent_file_systems_are_named_up_to_a_limit() {
     let of = |count: usize| {
         let unanswered_files = (0..count).map(|number| format!("/mnt/{number}").into_bytes()).collect();
