@@ -22,6 +22,7 @@ impl Run<'_> {
     /// events of this run are removed, so that it still gets notices about their removal.
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
         let off = self.drain.disable().context("cannot disable the events");
+        self.report_not_delayed();
         // From now on no record is written.
         self.throttle = None;
         let rounds = self.drain.last_rounds();

@@ -1,6 +1,6 @@
-//! Starts the delay of the command (`--lossless`) when the rings exist.
+//! Starts the delay of the command (`--lossless`) when the rings exist, and reports when it fails.
 
-use super::Notices;
+use super::{Notices, Run};
 use crate::arm::Armed;
 use crate::event::NoticeCode;
 use crate::plan::Plan;
@@ -17,4 +17,13 @@ pub(super) fn start(throttle: &mut Throttle, plan: &Plan, armed: &Armed, notices
         notices.say(NoticeCode::NoRealtimePriority, text);
     }
     Ok(())
+}
+
+impl Run<'_> {
+    /// Reports that the command is not delayed as it should be, if it is so.
+    pub(super) fn report_not_delayed(&mut self) {
+        if let Some(problem) = self.throttle.as_mut().and_then(Throttle::problem) {
+            self.drain.notice(NoticeCode::NotDelayed, problem);
+        }
+    }
 }

@@ -7,7 +7,6 @@ use crate::interrupt;
 use crate::sys::clock;
 use crate::sys::priority::RealtimePriority;
 use crate::sys::signals::ReceivedSignal;
-use crate::throttle::Throttle;
 use anyhow::Context;
 use rustix::event::epoll;
 use std::io;
@@ -30,8 +29,6 @@ const REST: Duration = Duration::from_millis(2);
 const PENDING_INTERVAL_NS: u64 = 100_000_000;
 /// The epoll data of the signals; rings have their index.
 const SIGNALS: u64 = u64::MAX;
-/// The epoll data of reports about the delay of the command.
-const THROTTLE: u64 = u64::MAX - 2;
 
 /// The reason why the main loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +62,6 @@ impl Run<'_> {
         if let Some(signals) = interrupt::as_fd() {
             epoll::add(&epoll, signals, epoll::EventData::new_u64(SIGNALS), epoll::EventFlags::IN)?;
         }
-        if let Some(reports) = self.throttle.as_ref().and_then(Throttle::fd) {
-            epoll::add(&epoll, reports, epoll::EventData::new_u64(THROTTLE), epoll::EventFlags::IN)?;
-        }
         let mut end_request = EndRequest::default();
         let mut busy_rounds = 0;
         let mut waiting_is_reported = false;
@@ -77,6 +71,7 @@ impl Run<'_> {
         loop {
             interrupt::wait(rest);
             self.wait(&epoll, if busy_rounds > 0 { PAUSE_BUSY_MS } else { PAUSE_IDLE_MS })?;
+            self.report_not_delayed();
             if enable_at.is_some_and(|at| clock::now().0 >= at) {
                 enable_at = None;
                 self.enable()?;
@@ -117,7 +112,7 @@ impl Run<'_> {
     }
 
     /// Sleeps until a ring reaches its watermark, a signal arrives, or the pause has passed.
-    fn wait(&mut self, epoll: &OwnedFd, pause_ms: i64) -> anyhow::Result<()> {
+    fn wait(&self, epoll: &OwnedFd, pause_ms: i64) -> anyhow::Result<()> {
         let pause = rustix::event::Timespec { tv_sec: 0, tv_nsec: pause_ms * 1_000_000 };
         let mut ready = Vec::with_capacity(16);
         match epoll::wait(epoll, rustix::buffer::spare_capacity(&mut ready), Some(&pause)) {
@@ -126,11 +121,7 @@ impl Run<'_> {
         }
         for event in ready {
             let flags = event.flags;
-            if event.data.u64() == THROTTLE {
-                if let Some(problem) = self.throttle.as_mut().and_then(Throttle::problem) {
-                    self.drain.notice(NoticeCode::NotDelayed, problem);
-                }
-            } else if event.data.u64() != SIGNALS && flags.contains(epoll::EventFlags::HUP) {
+            if event.data.u64() != SIGNALS && flags.contains(epoll::EventFlags::HUP) {
                 self.drain.unwatch(epoll, event.data.u64() as usize)?;
             }
         }

@@ -1,7 +1,7 @@
 //! The delay of a command as rtrace sees it: the cgroup, and the process that watches the rings.
 
 use super::group::{COMMAND, Group};
-use super::protocol::{MESSAGE_MAX, RINGS_MAX, Report, Request, RingKind};
+use super::protocol::{REPORT_MAX, RINGS_MAX, Report, Request, RingKind};
 use crate::interrupt;
 use crate::sys::priority;
 use anyhow::{Context, anyhow};
@@ -12,7 +12,7 @@ use rustix::net::{
 };
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -86,11 +86,6 @@ impl Throttle {
         }
     }
 
-    /// Returns the descriptor that becomes readable when there is a report of the process.
-    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.watcher.as_ref().map(|watcher| watcher.socket.as_fd())
-    }
-
     /// Returns a sentence if calls may be lost, because the command is not delayed.
     pub fn problem(&mut self) -> Option<String> {
         match self.watcher.as_ref()?.receive() {
@@ -149,7 +144,7 @@ impl Watcher {
 
     /// Returns the next report, if there is one.
     fn receive(&self) -> Result<Option<Report>, Ended> {
-        let mut message = vec![0; MESSAGE_MAX];
+        let mut message = [0; REPORT_MAX];
         loop {
             match recv(&self.socket, &mut message[..], RecvFlags::DONTWAIT) {
                 Err(Errno::INTR) => {}

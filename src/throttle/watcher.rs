@@ -4,7 +4,7 @@
 use super::group::{BRAKES, Group, Limit};
 use super::policy::{Level, State};
 use super::process::NAME;
-use super::protocol::{MESSAGE_MAX, RINGS_MAX, Report, Request, RingKind};
+use super::protocol::{REQUEST_MAX, RINGS_MAX, Report, Request, RingKind};
 use crate::sys::brake::Brake;
 use crate::sys::priority::RealtimePriority;
 use crate::sys::ring_level::RingLevel;
@@ -79,7 +79,7 @@ fn requested(socket: BorrowedFd) -> anyhow::Result<(Vec<RingLevel>, Group, Vec<u
 
 /// Receives a message with its descriptors; `None` if the socket was closed.
 fn receive(socket: BorrowedFd) -> anyhow::Result<Option<(Request, Vec<OwnedFd>)>> {
-    let mut message = vec![0; MESSAGE_MAX];
+    let mut message = vec![0; REQUEST_MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RINGS_MAX))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let received = loop {

@@ -4,7 +4,7 @@
 
 use crate::machine::Machine;
 use crate::needs::unsupported;
-use crate::trace::{PATIENCE, Running, Trace, plain, shell_with_engine, start, start_workload, trace, workload};
+use crate::trace::{PATIENCE, Running, Trace, plain, shell_with_engine, start, start_workload};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,12 +45,13 @@ fn machine() -> Option<Machine> {
     Machine::alone().filter(|_| cpu_cgroup().is_some())
 }
 
-/// Returns the cgroups of runs of rtrace that exist now.
-fn groups() -> Vec<PathBuf> {
+/// Returns the cgroups that a run of rtrace has now.
+fn groups(of: Pid) -> Vec<PathBuf> {
+    let beginning = format!("rtrace_{}_", of.as_raw_nonzero());
     let entries = fs::read_dir(cpu_cgroup().expect("it was there")).expect("it can be listed").flatten();
     entries
         .map(|entry| entry.path())
-        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rtrace_")))
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&beginning)))
         .collect()
 }
 
@@ -106,11 +107,14 @@ fn stopped<'m>(machine: &'m Machine, options: &[&str], words: &str) -> (Running<
     (run, command)
 }
 
-/// Checks that nothing was lost and nothing is left.
-fn lost_nothing(trace: &Trace) {
+/// Waits for the end of a run, and checks that it lost nothing and left nothing.
+fn lost_nothing(run: Running) -> Trace {
+    let pid = run.pid();
+    let trace = run.finish();
     assert_eq!((trace.status, trace.verdict().lost), (0, 0), "{}", trace.stderr);
     assert!(trace.verdict().adds_up(), "{}", trace.stderr);
-    assert_eq!(groups(), [""; 0].map(PathBuf::from));
+    assert_eq!(groups(pid), [""; 0].map(PathBuf::from));
+    trace
 }
 
 #[test]
@@ -118,8 +122,7 @@ fn a_command_waits_while_rtrace_is_stopped() {
     let Some(machine) = machine() else { return };
     let (run, _) = stopped(&machine, &["-e", "lseek"], &format!("calls lseek 2 {CALLS}"));
     kill_process(run.pid(), Signal::CONT).expect("it runs");
-    let trace = run.finish();
-    lost_nothing(&trace);
+    let trace = lost_nothing(run);
     assert_eq!(trace.tags(), (1..=2 * CALLS).collect::<Vec<_>>(), "every tag once");
     let larger = "KiB a CPU instead of 64 KiB (-m)";
     assert!(trace.stderr.contains(larger), "{}", trace.stderr);
@@ -130,8 +133,7 @@ fn calls_of_a_delayed_command_return_as_without_rtrace() {
     let Some(machine) = machine() else { return };
     let (run, _) = stopped(&machine, &["-e", "lseek"], &format!("waits {CALLS}"));
     kill_process(run.pid(), Signal::CONT).expect("it runs");
-    let trace = run.finish();
-    lost_nothing(&trace);
+    let trace = lost_nothing(run);
     let waited: Vec<&str> = trace.stdout.lines().filter(|line| !line.starts_with("issued")).collect();
     assert_eq!(waited, ["epoll_wait: 0", "semtimedop: EAGAIN", "rt_sigtimedwait: EAGAIN", "recvfrom: EAGAIN"]);
 }
@@ -139,20 +141,19 @@ fn calls_of_a_delayed_command_return_as_without_rtrace() {
 #[test]
 fn paths_of_four_kib_at_full_rate_are_not_lost() {
     let Some(machine) = machine() else { return };
-    let (run, _) = stopped(&machine, &["-e", "faccessat", "--string-limit", "4096"], "calls path 2 20000");
+    let (run, _) = stopped(&machine, &["-e", "faccessat", "--string-limit", "4096"], "calls path 2 12000");
     kill_process(run.pid(), Signal::CONT).expect("it runs");
-    let trace = run.finish();
-    lost_nothing(&trace);
-    assert_eq!(trace.verdict().printed, trace.count("faccessat"));
-    assert!(trace.count("faccessat") >= trace.issued("path"));
+    let trace = lost_nothing(run);
+    let lines = trace.text.lines().filter(|line| line.contains(" faccessat(")).count() as u64;
+    assert_eq!(trace.verdict().printed, lines);
+    assert!(lines >= trace.issued("path"));
 }
 
 #[test]
 fn ten_thousand_threads_that_end_at_once_lose_no_call() {
     let Some(machine) = machine() else { return };
     for options in [&["-e", "lseek"][..], &["-s"]] {
-        let trace = workload(&machine, &[&SMALL[..], options].concat(), "burst 10000 20").succeeded();
-        lost_nothing(&trace);
+        let trace = lost_nothing(start_workload(&machine, &[&SMALL[..], options].concat(), "burst 10000 20"));
         assert!(trace.verdict().printed >= 200_000, "{}", trace.stderr);
     }
 }
@@ -168,8 +169,7 @@ fn a_command_waits_while_its_output_is_not_read() {
     let run = start_workload(&machine, &[&SMALL[..], &["-e", "lseek", "-o", &output]].concat(), "calls lseek 2 1500000");
     wait_until_delayed(command_of(&run, "workload"));
     fs::write(&gate, "go\n").expect("somebody reads");
-    let trace = run.finish();
-    lost_nothing(&trace);
+    lost_nothing(run);
     let lines: u64 = fs::read_to_string(machine.path("count")).expect("wc wrote it").trim().parse().expect("it is a number");
     assert!(lines >= 3_000_000, "{lines}");
 }
@@ -178,8 +178,7 @@ fn a_command_waits_while_its_output_is_not_read() {
 fn the_command_is_in_a_cgroup_of_its_own_until_the_end() {
     let Some(machine) = machine() else { return };
     let own = cpu_cgroup().expect("it was there");
-    let trace = trace(&machine, &["--lossless"], &["sh", "-c", "cat /proc/self/cgroup; cat /proc/self/status"]).succeeded();
-    lost_nothing(&trace);
+    let trace = lost_nothing(start(&machine, &["--lossless"], &["cat", "/proc/self/cgroup"]));
     assert!(trace.stdout.lines().any(|line| line.contains("/rtrace_") && line.ends_with("/command")), "{}", trace.stdout);
     assert!(own.exists());
 }
@@ -189,19 +188,22 @@ fn the_command_is_in_a_cgroup_of_its_own_until_the_end() {
 fn a_command_that_continues_untraced_leaves_the_cgroup() {
     let Some(machine) = machine() else { return };
     let script = "while [ $(grep -c rtrace_ /proc/self/cgroup) -gt 0 ]; do sleep 0.01; done; echo free";
-    let trace = trace(&machine, &["--lossless", "--max-events", "5"], &["sh", "-c", script]).succeeded();
-    assert_eq!((trace.stdout.as_str(), groups().len()), ("free\n", 0), "{}", trace.stderr);
+    let run = start(&machine, &["--lossless", "--max-events", "5"], &["sh", "-c", script]);
+    let pid = run.pid();
+    let trace = run.finish().succeeded();
+    assert_eq!((trace.stdout.as_str(), groups(pid).len()), ("free\n", 0), "{}", trace.stderr);
 }
 
 #[test]
 fn a_delayed_command_runs_on_when_rtrace_is_killed() {
     let Some(machine) = machine() else { return };
     let (run, command) = stopped(&machine, &["-e", "lseek"], &format!("calls lseek 2 {CALLS}"));
-    assert_eq!(groups().len(), 1);
-    kill_process(run.pid(), Signal::KILL).expect("it runs");
+    let pid = run.pid();
+    assert_eq!(groups(pid).len(), 1);
+    kill_process(pid, Signal::KILL).expect("it runs");
     let trace = wait_for_end_of(command, run);
     assert_eq!(trace.stdout, format!("issued lseek {}\n", 2 * CALLS));
-    wait_until("the cgroup is removed", || groups().is_empty());
+    wait_until("the cgroup is removed", || groups(pid).is_empty());
 }
 
 /// Both processes of rtrace are killed at once, so nobody is left who lifts the limit.
@@ -209,16 +211,17 @@ fn a_delayed_command_runs_on_when_rtrace_is_killed() {
 fn the_next_run_frees_a_command_that_nobody_delays_any_more() {
     let Some(machine) = machine() else { return };
     let (run, command) = stopped(&machine, &["-e", "lseek"], &format!("calls lseek 2 {CALLS}"));
-    let watcher = child(run.pid(), "rtrace-throttle").expect("it watches the rings");
-    for pid in [watcher, run.pid()] {
-        kill_process(pid, Signal::KILL).expect("it runs");
-        wait_until("it has ended", || stat(pid).is_none_or(|fields| fields[0] == "Z"));
+    let pid = run.pid();
+    let watcher = child(pid, "rtrace-throttle").expect("it watches the rings");
+    for one in [watcher, pid] {
+        kill_process(one, Signal::KILL).expect("it runs");
+        wait_until("it has ended", || stat(one).is_none_or(|fields| fields[0] == "Z"));
     }
-    assert_eq!(groups().len(), 1, "it is left");
+    assert_eq!(groups(pid).len(), 1, "it is left");
     assert_eq!(plain(&machine, &["-o", &machine.path("next"), "--", "true"]).status, 0);
     let trace = wait_for_end_of(command, run);
     assert_eq!(trace.stdout, format!("issued lseek {}\n", 2 * CALLS));
-    wait_until("the cgroup is removed", || groups().is_empty());
+    wait_until("the cgroup is removed", || groups(pid).is_empty());
 }
 
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
@@ -247,13 +250,14 @@ fn losses_in_spite_of_the_option_are_an_error() {
     // The program is not delayed, so it ends.
     wait_until("the command ends", || stat(command).is_none_or(|fields| fields[0] == "Z"));
     kill_process(run.pid(), Signal::CONT).expect("it runs");
+    let pid = run.pid();
     let trace = run.finish();
     let verdict = trace.verdict();
     assert!(verdict.lost > 0 && verdict.adds_up(), "{}", trace.stderr);
     assert_eq!(trace.status, 124);
     assert!(trace.stderr.contains(" records were lost in spite of --lossless"), "{}", trace.stderr);
     assert!(trace.stderr.contains("tasks of the command ran on although they were to wait"), "{}", trace.stderr);
-    assert_eq!(groups(), [""; 0].map(PathBuf::from));
+    assert_eq!(groups(pid), [""; 0].map(PathBuf::from));
 }
 
 #[test]
