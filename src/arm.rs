@@ -27,6 +27,7 @@ use crate::session::{EventSpec, EventTable, Role, Targets};
 use crate::source::instance::Instance;
 use crate::sys::perf::{On, PerfEvent};
 use crate::sys::ring::Ring;
+use crate::throttle::RingKind;
 use anyhow::Context;
 use open::Arming;
 use std::collections::HashMap;
@@ -179,6 +180,15 @@ impl Armed {
     /// Returns the descriptor that becomes readable when there are many such aggregates.
     pub fn aggregates_fd(&self) -> Option<BorrowedFd<'_>> {
         self.programs.as_ref()?.aggregates_fd()
+    }
+
+    /// Returns the rings whose overflow loses calls: the event of each, or the BPF ring buffer for the aggregates of ended
+    /// tasks, which has this many bytes.
+    pub fn rings_of_calls(&self, ended_tasks: Option<u32>) -> Vec<(BorrowedFd<'_>, RingKind)> {
+        let of_cpu = |ring: &CpuRing| RingKind { is_map: false, bytes: ring.ring.bytes() };
+        let of_cpus = self.rings.iter().map(|ring| (self.events[ring.owner].event.as_fd(), of_cpu(ring)));
+        let aggregates = self.aggregates_fd().zip(ended_tasks).map(|(fd, bytes)| (fd, RingKind { is_map: true, bytes: bytes as usize }));
+        of_cpus.chain(aggregates).collect()
     }
 
     /// Returns the tracefs instance, if it records any events.

@@ -38,6 +38,7 @@ mod sys;
 mod syscall;
 mod task;
 mod text;
+mod throttle;
 
 use say::say;
 
@@ -50,6 +51,7 @@ pub mod program {
     pub use crate::say::line as say_line;
     pub use crate::sys::caller::{save_state, set_up_signals};
     pub use crate::sys::file_capabilities::clear_effective;
+    pub use crate::throttle::serve_if_started_as_watcher;
 }
 
 /// The languages of the command line, for the generator of the manual pages and for fuzz targets.

@@ -6,11 +6,12 @@ mod before_main;
 
 use rtrace::program::{
     ExitCode, Parsed, carry_out, clear_effective, environment, parse, say_line, serve_if_started_as_reader, serve_if_started_as_supervisor,
+    serve_if_started_as_watcher,
     set_up_signals,
 };
 
 fn main() -> std::process::ExitCode {
-    if let Some(code) = serve_if_started_as_reader().or_else(serve_if_started_as_supervisor) {
+    if let Some(code) = serve_if_started_as_reader().or_else(serve_if_started_as_supervisor).or_else(serve_if_started_as_watcher) {
         return code;
     }
     set_up_signals();

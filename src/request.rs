@@ -391,6 +391,8 @@ pub struct Run {
     pub ring_bytes: Option<u64>,
     /// `--strict`: exit with status 124 if records were lost.
     pub strict: bool,
+    /// `--lossless`: delay the command while a ring is nearly full.
+    pub lossless: bool,
     /// Wait for background children of the command; `--no-wait` clears it.
     pub wait: bool,
     /// `-q`

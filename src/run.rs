@@ -11,6 +11,7 @@ mod sentences;
 pub mod session;
 mod signals;
 mod supervise;
+mod throttle;
 mod verdict;
 mod watch;
 pub mod worker;
@@ -37,6 +38,7 @@ use crate::sys::priority::RealtimePriority;
 use crate::sys::spawn::{Child, Program, StartError};
 use crate::sys::{clock, file_capabilities, perf};
 use crate::text::os_error::without_error_numbers;
+use crate::throttle::{Throttle, remove_stale};
 use anyhow::Context;
 use rustix::process::Rlimit;
 use std::io;
@@ -66,6 +68,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     }
     let tracefs = Tracefs::find().unwrap_or_else(Tracefs::absent);
     let stale_removal = tracefs.why_absent().is_none().then(|| stale::remove_in_thread(&tracefs)).flatten();
+    remove_stale();
     // Created before everything that may hold descriptors of its events, so that it is dropped after them.
     let mut run_events = RunEvents::create(&tracefs, plan::probes(request))?;
     let mut objects = Objects::open(&request.what.items, &tracefs)?;
@@ -90,6 +93,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     child.iter().for_each(|child| descriptors::restore(child.pid, before));
     let supervisor = supervise::supervise(request, &plan, programs.as_ref(), child.as_ref())?;
     let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
+    let mut throttle = traced.filter(|_| request.run.lossless).map(Throttle::create).transpose()?;
 
     let output = Output::open(&request.output)?;
     plan.leave_out(output_readers(request, &output));
@@ -108,6 +112,9 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let enough = Arc::new(AtomicBool::new(false));
     let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough), files)?;
     let armed = arm::arm(&plan, traced, programs, objects).map_err(|error| run_events.refusal(&tracefs).unwrap_or(error))?;
+    if let Some(throttle) = &mut throttle {
+        throttle::start(throttle, &plan, &armed, &mut notices)?;
+    }
     let session = Arc::new(session::session(&plan, &armed, request.show.time.is_local()));
     let shown = plan.bind(request, &session)?;
     let mut run = Run {
@@ -119,6 +126,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
         enough,
         child,
         traced,
+        throttle,
         status: None,
         is_refused: false,
         verbose: request.run.verbose > 0,
@@ -204,6 +212,8 @@ struct Run<'a> {
     child: Option<Child>,
     /// The PID of the child if it is traced. Otherwise the child is only the timer.
     traced: Option<i32>,
+    /// Delays the command with `--lossless`.
+    throttle: Option<Throttle>,
     /// The child's wait(2) status.
     status: Option<std::process::ExitStatus>,
     /// The command line was one of strace, and its command could not be executed.

@@ -207,6 +207,11 @@ impl Drain {
         round
     }
 
+    /// Returns whether a ring is seven eighths full.
+    pub fn is_nearly_full(&self) -> bool {
+        self.armed.rings.iter().any(|of_cpu| of_cpu.ring.filled() >= of_cpu.ring.bytes() / 8 * 7)
+    }
+
     /// Takes back a round's buffers for reuse.
     pub fn recycle(&mut self, round: Round) {
         let room = (self.armed.rings.len() + self.armed.instance().map_or(0, |instance| instance.buffers().len())) * 2;

@@ -401,6 +401,9 @@ pub struct OutputArgs {
     /// Exit with status 124 if anything was lost
     #[arg(long)]
     pub strict: bool,
+    /// Lose no call: delay COMMAND while a ring buffer is nearly full
+    #[arg(long)]
+    pub lossless: bool,
 }
 
 #[derive(Debug, Args)]

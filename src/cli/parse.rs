@@ -265,6 +265,9 @@ fn trace(cli: Cli, matches: &ArgMatches, config: &Config, around: &Surroundings)
     if show.style == Style::Strace {
         refuse_without_lines(&what, &cli)?;
     }
+    if cli.output.lossless {
+        target::refuse_not_delayed(&cli)?;
+    }
     Ok(Trace {
         what,
         show,

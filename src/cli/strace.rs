@@ -157,6 +157,9 @@ fn words_of(options: &Options, expressions: &Expressions) -> Result<Vec<OsString
     options.env.iter().for_each(|variable| add(&[&word("--env"), variable]));
     options.user.iter().for_each(|user| add(&[&word("--run-as"), user]));
     options.engine.iter().for_each(|engine| add(&[&word("--engine"), engine]));
+    if options.lossless {
+        add(&[&word("--lossless")]);
+    }
     expressions.injections.iter().chain(&expressions.selection).for_each(|more| add(&[more]));
     add(&[&word("--")]);
     words.extend(options.command.iter().cloned());
@@ -283,7 +286,7 @@ Usage: strace [-AcCfikknNqqrtttTvwxxyyYzZ] [-S SORTBY] [-U COLUMNS] [-O OVERHEAD
               [-s STRSIZE] [-X FORMAT] [-P PATH]... [-u USER] [-E VAR=VAL] { -p PID | PROG [ARGS] }
 
 rtrace prints the lines of strace, without stopping the program. rtrace(1) lists the options that it understands; options
-of rtrace that it has besides: --engine.
+of rtrace that it has besides: --engine, --lossless.
 ";
 
 #[cfg(test)]

@@ -41,6 +41,8 @@ pub enum NoticeCode {
     OnlySyscalls,
     /// The rings are drained without real-time priority.
     NoRealtimePriority,
+    /// Tasks of the command are not delayed as `--lossless` asks.
+    NotDelayed,
     /// Moves of tasks between cgroups are not seen.
     CgroupMovesUnseen,
     /// Path names cannot be read as planned.
@@ -74,10 +76,11 @@ pub enum NoticeCode {
 impl NoticeCode {
     /// All subjects.
     #[cfg(test)]
-    pub const ALL: [NoticeCode; 17] = [
+    pub const ALL: [NoticeCode; 18] = [
         NoticeCode::Remark,
         NoticeCode::OnlySyscalls,
         NoticeCode::NoRealtimePriority,
+        NoticeCode::NotDelayed,
         NoticeCode::CgroupMovesUnseen,
         NoticeCode::NoPathNames,
         NoticeCode::OtherBpfPrograms,
@@ -100,6 +103,7 @@ impl NoticeCode {
             NoticeCode::Remark => ("remark", Severity::Note),
             NoticeCode::OnlySyscalls => ("only_syscalls", Severity::Warning),
             NoticeCode::NoRealtimePriority => ("no_realtime_priority", Severity::Warning),
+            NoticeCode::NotDelayed => ("not_delayed", Severity::Warning),
             NoticeCode::CgroupMovesUnseen => ("cgroup_moves_unseen", Severity::Warning),
             NoticeCode::NoPathNames => ("no_path_names", Severity::Warning),
             NoticeCode::OtherBpfPrograms => ("other_bpf_programs", Severity::Warning),

@@ -16,6 +16,11 @@ const RING_OF_FITTED_STACKS: u64 = 8 * MIB;
 const RING_OF_STACKS: u64 = 16 * MIB;
 /// Bounds on the size of a chosen ring, and on the sum of all chosen rings, which matters with many CPUs.
 const RING_MIN: u64 = 512 << 10;
+/// The size of each ring with `--lossless`, and its lower bound on machines with many CPUs or little memory. The tasks
+/// are delayed when half of a ring is full. The other half is for what they write until the delay is noticed (2 ms at 2
+/// GB/s) and takes effect (0.1 ms), and for the few calls in progress.
+const RING_OF_LOSSLESS: u64 = 8 * MIB;
+const RING_OF_LOSSLESS_MIN: u64 = 2 * MIB;
 const RINGS_MAX: u64 = 256 * MIB;
 /// All rings together take at most this fraction of the machine's memory.
 const MEMORY_SHARE: u64 = 32;
@@ -97,16 +102,33 @@ pub struct Buffers {
 }
 
 impl Buffers {
+    /// Returns the remark on rings that are larger than the user asked for.
+    pub(super) fn remark(&self, request: &Trace) -> Option<String> {
+        let asked = request.run.ring_bytes.filter(|asked| request.run.lossless && *asked < self.ring.bytes() / 2)?;
+        Some(format!(
+            "rings have {} KiB a CPU instead of {} KiB (-m): --lossless needs room for what the command writes until it waits",
+            self.ring.bytes() >> 10,
+            asked >> 10
+        ))
+    }
+
     pub(super) fn choose(request: &Trace, facts: BufferInputs) -> Buffers {
         let mut reasons = Vec::new();
+        let least = if request.run.lossless { least_of_lossless(facts) } else { page_bytes() };
         let ring = match request.run.ring_bytes {
-            Some(bytes) => RingSize::Asked(bytes.next_power_of_two().max(page_bytes())),
-            None => RingSize::Chosen(ring(facts, &mut reasons)),
+            Some(bytes) => RingSize::Asked(bytes.next_power_of_two().max(least)),
+            None => RingSize::Chosen(ring(facts, &mut reasons).max(least)),
         };
         let ended_tasks = facts.sums.then(|| ended_tasks(facts, ring));
         let queue = (QUEUE * facts.data_times()).min(facts.memory / MEMORY_SHARE).clamp(QUEUE_MIN, QUEUE_MAX) as usize;
         Buffers { ring, ended_tasks, queue, reasons }
     }
+}
+
+/// Returns the size below which rings are enlarged for `--lossless`: at least the one that rtrace would choose.
+fn least_of_lossless(facts: BufferInputs) -> u64 {
+    let at_most = RINGS_MAX.min(facts.memory / MEMORY_SHARE) / facts.cpus.max(1) as u64;
+    power_of_two_below(RING_OF_LOSSLESS.min(at_most)).max(RING_OF_LOSSLESS_MIN).max(ring(facts, &mut Vec::new()))
 }
 
 /// Sizes the buffer for the aggregates of ended tasks. A user who asks for larger rings (`-m`) has lost records, so
@@ -203,6 +225,14 @@ mod tests {
         let small = BufferInputs { memory: 256 << 20, tasks: 10_000, ..USUAL };
         assert_eq!(chosen(small), (4096, "10000 tasks already run and the machine has 2 CPUs and 256 MiB of memory".to_owned()));
         assert_eq!(chosen(BufferInputs { cpus: 1024, memory: 0, ..USUAL }).0, 512, "no ring is smaller");
+    }
+
+    #[test]
+    fn rings_that_must_not_fill_up_have_a_least_size() {
+        assert_eq!(least_of_lossless(USUAL) >> 20, 8);
+        assert_eq!(least_of_lossless(BufferInputs { data: 4096, ..USUAL }) >> 20, 32);
+        assert_eq!(least_of_lossless(BufferInputs { cpus: 64, memory: 1 << 40, ..USUAL }) >> 20, 4);
+        assert_eq!(least_of_lossless(BufferInputs { cpus: 1024, memory: 0, ..USUAL }) >> 20, 2);
     }
 
     #[test]

@@ -91,6 +91,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     decided.bind(&mut events)?;
     notes.extend(without_stacks(&events, &request.graphs));
     let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
+    let remark_on_rings = buffers.remark(request);
     Ok(Plan {
         buffers,
         targets,
@@ -114,7 +115,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         excluded: excluded(request),
         injections: injections.rules,
         event_calls: of_events.calls,
-        remarks: [selection.notices.clone(), injections.remarks].concat(),
+        remarks: selection.notices.iter().cloned().chain(injections.remarks).chain(remark_on_rings).collect(),
         notes,
         selection,
     })

@@ -59,6 +59,7 @@ pub(crate) fn root_only(request: &Trace) -> impl Iterator<Item = (bool, &'static
         (what.sched, "--sched uses an event of the scheduler"),
         (kernel, "kernel stacks show where the kernel is in memory"),
         (show.summary_by == SummaryBy::Cgroup, "a summary by cgroup follows all users' programs between cgroups"),
+        (run.lossless, "--lossless changes how much CPU time programs get"),
         (run.engine == Engine::Tracepoint, "--engine tracepoint cannot check at each call which user makes it"),
     ]
     .into_iter()

@@ -22,6 +22,9 @@ impl Run<'_> {
     /// events of this run are removed, so that it still gets notices about their removal.
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
         let off = self.drain.disable().context("cannot disable the events");
+        self.report_not_delayed();
+        // From now on no record is written.
+        self.throttle = None;
         let rounds = self.drain.last_rounds();
         self.drain.let_calls_pass();
         let names_dropped = self.drain.armed().instance().map_or(0, Instance::dropped);
@@ -78,6 +81,9 @@ impl Run<'_> {
         }
         if failed.is_some_and(|error| !error.downcast_ref().is_some_and(is_given_up)) {
             return ExitCode::Failed;
+        }
+        if self.request.run.lossless && verdict.lost_records > 0 {
+            return ExitCode::Lost;
         }
         if self.request.run.strict && (verdict.lost_records > 0 || verdict.given_up > 0 || !verdict.shortages.is_empty()) {
             return ExitCode::Lost;

@@ -59,6 +59,9 @@ pub fn account(verdict: &Verdict, run: &request::Run, output_is_over: bool) -> V
             events.join(", ")
         ));
     }
+    if run.lossless && verdict.lost_records > 0 {
+        sentences.push(format!("error: {} records were lost in spite of --lossless", verdict.lost_records));
+    }
     sentences
 }
 

@@ -71,6 +71,7 @@ impl Run<'_> {
         loop {
             interrupt::wait(rest);
             self.wait(&epoll, if busy_rounds > 0 { PAUSE_BUSY_MS } else { PAUSE_IDLE_MS })?;
+            self.report_not_delayed();
             if enable_at.is_some_and(|at| clock::now().0 >= at) {
                 enable_at = None;
                 self.enable()?;
@@ -133,12 +134,14 @@ impl Run<'_> {
         while let Some(used) = queue.spare() {
             self.drain.recycle(used);
         }
-        if !queue.has_room() {
+        let has_room = queue.has_room();
+        // A delayed command writes no more than the little for which the kernel lets it run.
+        if !has_room && !(self.throttle.is_some() && self.drain.is_nearly_full()) {
             return Ok(true);
         }
         let round = self.drain.round();
         let had = round.bytes() > 0;
-        queue.push(round)?;
+        if has_room { queue.push(round) } else { queue.push_beyond_bound(round) }?;
         if !had {
             self.report_other_programs();
         }

@@ -1,7 +1,8 @@
 //! The queue between the thread that drains the rings and the worker thread. Its size is bounded in bytes.
 //!
 //! A full queue stops the draining. The kernel then drops the records that its rings cannot hold, and counts them. This
-//! is the only place where records are lost.
+//! is the only place where records are lost. With `--lossless`, the command waits before that, and the little that it
+//! still writes may exceed the bound.
 //!
 //! Emptied buffers return through the queue in the opposite direction. Dropping one end closes the queue, so the other
 //! end does not wait for it. A waiting thread sleeps.
@@ -36,8 +37,20 @@ impl Sender {
     /// # Errors
     /// The receiver was dropped.
     pub fn push(&self, round: Round) -> Result<(), Closed> {
+        self.append(round, self.0.bytes_max)
+    }
+
+    /// Appends the round even if the queue is full.
+    ///
+    /// # Errors
+    /// The receiver was dropped.
+    pub fn push_beyond_bound(&self, round: Round) -> Result<(), Closed> {
+        self.append(round, usize::MAX)
+    }
+
+    fn append(&self, round: Round, bytes_max: usize) -> Result<(), Closed> {
         let weight = round.weight();
-        let mut state = self.0.wait_while(|state| !state.has_room(self.0.bytes_max));
+        let mut state = self.0.wait_while(|state| !state.has_room(bytes_max));
         if state.closed {
             return Err(Closed);
         }
@@ -190,6 +203,15 @@ mod tests {
         sender.push(round(1, 1000)).unwrap();
         assert!(!sender.has_room());
         assert_eq!(receiver.pop().unwrap().started, Time(1));
+    }
+
+    #[test]
+    fn a_full_queue_accepts_a_round_beyond_its_bound() {
+        let (sender, receiver) = queue(10);
+        sender.push(round(1, 100)).unwrap();
+        sender.push_beyond_bound(round(2, 100)).unwrap();
+        assert!(!sender.has_room());
+        assert_eq!((receiver.pop().unwrap().started, receiver.pop().unwrap().started), (Time(1), Time(2)));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::os::fd::RawFd;
 
 /// Starts a new session and closes all descriptors except the standard streams. It must be called before any other
-/// descriptor is in use. `name` is for people who read a list of processes.
+/// descriptor is in use. People see the name in a list of processes.
 pub fn from_terminal_and_descriptors(name: &CStr) {
     const FIRST: RawFd = 3;
     // SAFETY: setsid takes no arguments. close_range closes descriptors that were inherited at the exec, which nothing

@@ -5,6 +5,7 @@
 
 #[cfg(feature = "bpf")]
 pub mod bpf;
+pub mod brake;
 pub mod caller;
 pub mod clock;
 pub mod closer;
@@ -18,6 +19,7 @@ pub mod priority;
 pub mod remote_memory;
 pub mod rights;
 pub mod ring;
+pub mod ring_level;
 pub mod seccomp;
 pub mod signals;
 pub mod spawn;

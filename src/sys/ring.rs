@@ -79,6 +79,11 @@ impl Ring {
         self.area.size as usize
     }
 
+    /// Returns the number of bytes that wait to be read; of an invalid ring, more than its size.
+    pub fn filled(&self) -> usize {
+        self.area.data_head().wrapping_sub(self.area.data_tail()) as usize
+    }
+
     /// Appends the records that are in the ring to `into`, frees their room in the ring, and returns their size in
     /// bytes.
     ///

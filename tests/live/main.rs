@@ -43,6 +43,7 @@ mod killed;
 #[cfg(feature = "bpf")]
 mod lent;
 mod line;
+mod lossless;
 mod machine;
 #[cfg(feature = "bpf")]
 mod memory;

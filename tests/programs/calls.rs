@@ -1,8 +1,12 @@
 //! Many calls on several threads, at full speed or at a limited rate.
 
 use crate::raw;
+use std::ffi::CString;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// The length of the longest path that the kernel takes, without the NUL.
+const PATH_BYTES: usize = 4095;
 
 /// The largest count of a read. Every read returns its count, so an exit that is paired with another call's entry is
 /// visible.
@@ -10,10 +14,12 @@ const READ_MAX: u64 = 4096;
 
 pub fn run(kind: &str, threads: u64, count: u64, rate: Option<u64>) {
     let zero = (kind == "read").then(|| raw::open(Path::new("/dev/zero"), 0));
+    let long = CString::new("/directory".repeat(PATH_BYTES / 10 + 1).split_at(PATH_BYTES).0).expect("it has no NUL");
     let call = |thread: u64, i: u64| match (kind, zero) {
         ("getppid", _) => _ = raw::getppid(),
         ("lseek", _) => raw::tag(thread * count + i + 1),
         ("read", Some(fd)) => _ = raw::read(fd, (i % READ_MAX + 1) as usize),
+        ("path", _) => raw::access(&long),
         _ => panic!("no kind {kind:?}"),
     };
     std::thread::scope(|scope| {

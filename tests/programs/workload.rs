@@ -40,14 +40,16 @@ mod structs;
 mod tcp;
 mod told;
 mod uring;
+mod waits;
 mod zoo;
 
 use std::process::ExitCode;
 
 const WORDS: &str = "\
 workload --tell SCENE...                   the same as without --tell; the calls of many scenes describe themselves on stdout
-workload calls KIND THREADS COUNT [RATE]   COUNT calls on each of THREADS threads, RATE a second in all; KIND: getppid lseek read
+workload calls KIND THREADS COUNT [RATE]   COUNT calls on each of THREADS threads, RATE a second in all; KIND: getppid lseek read path
 workload spans quick|sleep THREADS COUNT   the same, each with the time before and after
+workload waits COUNT                       COUNT tagged calls on each of two threads, and calls on others that time out
 workload slow MS                           read, epoll_wait, wait4 and futex that take so many milliseconds each
 workload forks COUNT                       children in turn, each makes one tagged call
 workload threads COUNT                     threads in turn, each makes one tagged call
@@ -104,6 +106,7 @@ fn run(words: &[&str]) -> ExitCode {
         ["calls", kind, threads, count] => calls::run(kind, number(threads), number(count), None),
         ["calls", kind, threads, count, rate] => calls::run(kind, number(threads), number(count), Some(number(rate))),
         ["spans", kind, threads, count] => spans::run(kind, number(threads), number(count)),
+        ["waits", count] => waits::run(number(count)),
         ["slow", ms] => slow::run(number(ms)),
         ["forks", count] => children::forks(number(count)),
         ["threads", count] => children::threads(number(count)),

@@ -158,7 +158,17 @@ pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Sto
         (Engine::Auto | Engine::Tracepoint, _) => Engine::Tracepoint,
     };
     let (quiet, verbose) = (cli.run.quiet > 0, cli.run.verbose);
-    Ok(Run { ring_bytes, strict: cli.output.strict, wait: !cli.target.no_wait, quiet, verbose, engine, strings_by, as_strace: false })
+    Ok(Run {
+        ring_bytes,
+        strict: cli.output.strict,
+        lossless: cli.output.lossless,
+        wait: !cli.target.no_wait,
+        quiet,
+        verbose,
+        engine,
+        strings_by,
+        as_strace: false,
+    })
 }
 
 impl From<SummaryArg> for SummaryBy {

@@ -32,6 +32,31 @@ pub fn target(cli: Cli) -> Result<Target, Stop> {
     }
 }
 
+/// Refuses `--lossless` for tasks that rtrace does not start.
+///
+/// # Errors
+/// The target is not a command.
+pub fn refuse_not_delayed(cli: &Cli) -> Result<(), Stop> {
+    let TargetArgs { pid, tid, uid, cgroup, container, all_cpus, cpu, .. } = &cli.target;
+    let asked = [
+        ("-p", !pid.is_empty()),
+        ("-t", !tid.is_empty()),
+        ("-u", uid.is_some()),
+        ("-G", cgroup.is_some()),
+        ("--container", container.is_some()),
+        ("-C", cpu.is_some()),
+        ("-a", *all_cpus),
+    ];
+    let other = match asked.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => format!("{option} selects tasks that rtrace does not start"),
+        None if cli.command.is_empty() => "there is no command".to_owned(),
+        None => return Ok(()),
+    };
+    Err(wrong(format!(
+        "--lossless delays a command, and {other}; start the program by rtrace (rtrace --lossless COMMAND), or use larger rings (-m) and --strict"
+    )))
+}
+
 fn command(cli: Cli) -> Result<Option<Command>, Stop> {
     let target = cli.target;
     if cli.command.is_empty() {

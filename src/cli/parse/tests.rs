@@ -382,6 +382,20 @@ fn help_and_version_are_no_errors() {
 }
 
 #[test]
+fn only_a_command_can_be_delayed() {
+    let lossless = |words: &[&str]| {
+        let Ok(Request::Trace(trace)) = World::default().parse(words) else { panic!("refused") };
+        trace.run.lossless
+    };
+    assert!(lossless(&["--lossless", "ls"]) && lossless(&["strace", "--lossless", "ls"]) && !lossless(&["ls"]));
+    for (option, value) in [("-p", "1"), ("-t", "1"), ("-u", "root"), ("-G", "/x"), ("--container", "x"), ("-C", "0")] {
+        let sentence = format!("--lossless delays a command, and {option} selects tasks that rtrace does not start; ");
+        assert!(refused(&["--lossless", option, value, "sleep", "1"]).starts_with(&sentence));
+    }
+    assert!(refused(&["--lossless"]).starts_with("--lossless delays a command, and there is no command; "));
+}
+
+#[test]
 fn lines_of_strace_show_calls_only() {
     for words in [&["-e", "sched:sched_switch"][..], &["-F", "all"], &["--kernel-stack"], &["--probe", "p:do_exit do_exit"]] {
         let text = refused(&[&["--style", "strace"], words, &["ls"]].concat());

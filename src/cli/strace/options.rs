@@ -142,6 +142,8 @@ pub struct Options {
     pub(super) version: bool,
     #[arg(long)]
     pub(super) engine: Option<OsString>,
+    #[arg(long)]
+    pub(super) lossless: bool,
     #[arg(trailing_var_arg = true)]
     pub(super) command: Vec<OsString>,
 }

@@ -5,6 +5,7 @@ fn run(verbose: u8, quiet: bool) -> request::Run {
         as_strace: false,
         ring_bytes: None,
         strict: false,
+        lossless: false,
         wait: true,
         quiet,
         verbose,
@@ -122,6 +123,17 @@ fn each_shortage_has_a_sentence_with_its_number() {
     let sentences = missing_data(&short);
     assert_eq!(sentences[0], "up to 5 path names are not known: more calls used path names at once than the kernel had room for");
     assert!(sentences[1].starts_with("2 calls are neither shown nor counted, because you may not trace the programs"), "{sentences:?}");
+}
+
+#[test]
+fn records_that_a_trace_without_losses_lost_are_an_error() {
+    let lossless = request::Run { lossless: true, ..run(0, false) };
+    let error = |lost_records| {
+        let verdict = Verdict { lost_records, ..calls(12, 12 - lost_records, lost_records, 0) };
+        account(&verdict, &lossless, false).into_iter().filter(|said| said.starts_with("error: ")).collect::<Vec<_>>()
+    };
+    assert_eq!(error(3), ["error: 3 records were lost in spite of --lossless"]);
+    assert_eq!(error(0), [""; 0]);
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn options_that_trace_other_users_are_refused_by_name() {
         ("--kernel-stack ls", "kernel stacks "),
         ("-e openat/kernel-stack/ ls", "kernel stacks "),
         ("--engine tracepoint ls", "--engine "),
+        ("--lossless ls", "--lossless "),
     ] {
         let why = reason(words).unwrap_or_else(|| panic!("{words}"));
         assert!(why.starts_with(beginning), "{words}: {why}");
