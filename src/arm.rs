@@ -182,8 +182,8 @@ impl Armed {
         self.programs.as_ref()?.aggregates_fd()
     }
 
-    /// Returns the rings whose overflow loses calls: the event of each, or the BPF ring buffer for the aggregates of ended
-    /// tasks, which has this many bytes.
+    /// Returns the rings whose overflow loses calls: the event of each, or the BPF ring buffer for the aggregates of
+    /// ended tasks, which has this many bytes.
     pub fn rings_of_calls(&self, ended_tasks: Option<u32>) -> Vec<(BorrowedFd<'_>, RingKind)> {
         let of_cpu = |ring: &CpuRing| RingKind { is_map: false, bytes: ring.ring.bytes() };
         let of_cpus = self.rings.iter().map(|ring| (self.events[ring.owner].event.as_fd(), of_cpu(ring)));

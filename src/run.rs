@@ -93,18 +93,12 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     child.iter().for_each(|child| descriptors::restore(child.pid, before));
     let supervisor = supervise::supervise(request, &plan, programs.as_ref(), child.as_ref())?;
     let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
-    let mut throttle = traced.filter(|_| request.run.lossless).map(Throttle::create).transpose()?;
+    let throttle = traced.filter(|_| request.run.lossless).map(Throttle::create).transpose()?;
 
     let output = Output::open(&request.output)?;
     plan.leave_out(output_readers(request, &output));
     let files = Guarded::default();
-    if plan.maps && plan.targets.is_open_ended() {
-        plan.leave_out(files.start_ahead().map(|pid| OutputReader {
-            pid,
-            comm: b"rtrace-reader".to_vec(),
-            reason: "reads files for rtrace",
-        }));
-    }
+    plan.leave_out(file_reader(&plan, &files));
     plan.show_pending(request.show.pending.unwrap_or_else(|| output.is_watched()));
     let plan = plan;
     print_plan(request, &plan, &mut notices);
@@ -112,9 +106,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let enough = Arc::new(AtomicBool::new(false));
     let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough), files)?;
     let armed = arm::arm(&plan, traced, programs, objects).map_err(|error| run_events.refusal(&tracefs).unwrap_or(error))?;
-    if let Some(throttle) = &mut throttle {
-        throttle::start(throttle, &plan, &armed, &mut notices)?;
-    }
+    let throttle = throttle.map(|throttle| throttle::start(throttle, &plan, &armed, &mut notices)).transpose()?;
     let session = Arc::new(session::session(&plan, &armed, request.show.time.is_local()));
     let shown = plan.bind(request, &session)?;
     let mut run = Run {
@@ -195,6 +187,12 @@ fn output_readers(request: &Trace, output: &Output) -> Vec<OutputReader> {
         }
         request::Sink::File(_) => Vec::new(),
     }
+}
+
+/// Returns the process that reads files for rtrace, if this trace needs one and must leave it out.
+fn file_reader(plan: &Plan, files: &Guarded) -> Option<OutputReader> {
+    let pid = (plan.maps && plan.targets.is_open_ended()).then(|| files.start_ahead()).flatten()?;
+    Some(OutputReader { pid, comm: b"rtrace-reader".to_vec(), reason: "reads files for rtrace" })
 }
 
 /// A running trace: the state of the main thread.

@@ -6,17 +6,17 @@ use crate::event::NoticeCode;
 use crate::plan::Plan;
 use crate::throttle::Throttle;
 
-/// Lets the rings be watched.
+/// Lets the rings be watched from now on.
 ///
 /// # Errors
 /// The process that watches them cannot be started, or cannot map them.
-pub(super) fn start(throttle: &mut Throttle, plan: &Plan, armed: &Armed, notices: &mut Notices) -> anyhow::Result<()> {
+pub(super) fn start(mut throttle: Throttle, plan: &Plan, armed: &Armed, notices: &mut Notices) -> anyhow::Result<Throttle> {
     let rings = armed.rings_of_calls(plan.buffers.ended_tasks);
     if let Some(why) = throttle.watch(&rings, &plan.cpus)? {
         let text = format!("the rings are watched without real-time priority ({why}): calls may be lost while all CPUs are busy");
         notices.say(NoticeCode::NoRealtimePriority, text);
     }
-    Ok(())
+    Ok(throttle)
 }
 
 impl Run<'_> {

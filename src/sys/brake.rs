@@ -1,14 +1,14 @@
 //! Processes with a thread on each CPU, which use up CPU time when they are told to.
 //!
 //! A cgroup whose CPU time is limited still gets one millisecond a second, the least that the kernel accepts, and its
-//! tasks notice the limit at the next tick of their CPU, up to 10 ms later. If the threads of these processes are in the
-//! same limited cgroup with a much greater weight, the scheduler takes them instead: within microseconds the tasks stop,
-//! and what time is left goes to the threads. While they are told to do nothing, they sleep.
+//! tasks notice the limit at the next tick of their CPU, up to 10 ms later. If the threads of these processes are in
+//! the same limited cgroup with a much greater weight, the scheduler takes them instead: within microseconds the tasks
+//! stop, and what time is left goes to the threads. While they are told to do nothing, they sleep.
 //!
 //! There are several processes, in a cgroup each. From Linux 6.6 on, the scheduler passes over what has run longer than
-//! the average (EEVDF). A single brake that has run ahead of the tasks would therefore be passed over as soon as the CPU
-//! is scheduled again, for whatever reason, and a task would run until the next tick. One of several brakes is always
-//! behind the average.
+//! the average (EEVDF). A single brake that has run ahead of the tasks would therefore be passed over as soon as the
+//! CPU is scheduled again, for whatever reason, and a task would run until the next tick. One of several brakes is
+//! always behind the average.
 
 use super::mapped::Mapping;
 use rustix::process::{Pid, Signal, set_parent_process_death_signal};
@@ -81,7 +81,7 @@ impl Drop for Brake {
         self.release();
         for &pid in &self.pids {
             let mut status = 0;
-            // SAFETY: the pid is that of this process's child, which was not waited for; waitpid writes to a live local.
+            // SAFETY: the pid is that of this process's child, not yet waited for. waitpid writes to a live local.
             unsafe {
                 libc::kill(pid, libc::SIGKILL);
                 while libc::waitpid(pid, &mut status, 0) == -1 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {}

@@ -23,8 +23,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The directories of the tasks of the command, and of the processes of the brake.
+/// The directory of the tasks of the command.
 pub const COMMAND: &str = "command";
+/// The directories of the processes of the brake.
 pub const BRAKES: [&str; 3] = ["brake-0", "brake-1", "brake-2"];
 /// The longest period and the least quota that the kernel accepts, in microseconds (max_cfs_quota_period and
 /// min_cfs_quota_period in kernel/sched/core.c).

@@ -1,8 +1,8 @@
-//! Delays the tasks of a command while a ring buffer is nearly full (`--lossless`), by the CPU controller of cgroups. It
-//! puts off tasks that run, and interrupts no call: those of a frozen or stopped process would return EINTR.
+//! Delays the tasks of a command while a ring buffer is nearly full (`--lossless`), by the CPU controller of cgroups.
+//! It puts off tasks that run, and interrupts no call: those of a frozen or stopped process would return EINTR.
 //!
 //! ```text
-//! run ──the command, the rings──▶ process.rs ──protocol.rs──▶ watcher.rs, in a process of its own ──policy.rs──▶ group.rs
+//! run ──command, rings──▶ process.rs ──protocol.rs──▶ watcher.rs, in a process of its own ──policy.rs──▶ group.rs
 //! ```
 //!
 //! The process that watches the rings is not rtrace itself, which may be stopped, or wait for a CPU. It also lifts the

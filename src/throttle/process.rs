@@ -69,7 +69,7 @@ impl Throttle {
     pub fn watch(&mut self, rings: &[(BorrowedFd, RingKind)], cpus: &[u32]) -> anyhow::Result<Option<String>> {
         let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let mut command = Command::new("/proc/self/exe");
-        // The process inherits the signal mask of this thread, so that a signal that ends rtrace does not end it before.
+        // It inherits the signal mask of this thread, so that a signal that ends rtrace does not end it before.
         let command = command.arg0(NAME).current_dir("/").stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().context("cannot start the process that watches the rings")?;
         let watcher = self.watcher.insert(Watcher { process, socket });

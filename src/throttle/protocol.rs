@@ -3,8 +3,9 @@
 use super::group::Group;
 use serde::{Deserialize, Serialize};
 
-/// The greatest lengths of a request and of a report in bytes.
+/// The greatest length of a request in bytes.
 pub const REQUEST_MAX: usize = 64 << 10;
+/// The greatest length of a report in bytes.
 pub const REPORT_MAX: usize = 4 << 10;
 /// The greatest number of descriptors that a message passes (SCM_MAX_FD in include/net/scm.h is 253).
 pub const RINGS_MAX: usize = 128;

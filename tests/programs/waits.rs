@@ -1,5 +1,5 @@
-//! Calls that wait with a timeout, while other threads make calls at full speed. A program that is stopped or frozen and
-//! goes on gets EINTR from these calls; one that is only delayed does not.
+//! Calls that wait with a timeout, while other threads make calls at full speed. A program that is stopped or frozen
+//! and goes on gets EINTR from these calls; one that is only delayed does not.
 
 use crate::calls;
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use std::time::Duration;
 const MILLISECONDS: i64 = 50;
 static TIMEOUT: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: MILLISECONDS * 1_000_000 };
 
-/// Makes `count` tagged calls on each of two threads. Meanwhile, other threads make calls that time out; prints how they
-/// returned.
+/// Makes `count` tagged calls on each of two threads. Meanwhile, other threads make calls that time out; prints how
+/// they returned.
 pub fn run(count: u64) {
     let is_over = AtomicBool::new(false);
     let calls: [(&str, fn() -> i64); 4] =
