@@ -43,8 +43,8 @@ impl Counter {
         Counter { effects: rules.calls.iter().filter_map(of_call).collect(), threads: HashMap::new(), threads_max: THREADS_MAX }
     }
 
-    /// Returns the effect of the next call of a thread, which it makes now, if the call has one. `started` returns when a
-    /// thread started, or `None` if it has ended.
+    /// Returns the effect of the next call of a thread, which it makes now, if the call has one. `started` returns when
+    /// a thread started, or `None` if it has ended.
     pub fn next(&mut self, tid: i32, of: (Abi, u32), now: Time, started: impl Fn(i32) -> Option<u64>) -> Option<Effect> {
         let effect = *self.effects.get(&of)?;
         if effect.when.is_always() {
