@@ -160,14 +160,14 @@ impl State<'_> {
 
     fn handle(&mut self, call: &Waiting) {
         let began = clock::now();
-        match self.effect(call) {
+        match self.effect(call, began) {
             Some(effect) => self.carry_out(call, effect, began),
             None => self.listener.answer(call.id, Answer::Continue),
         }
     }
 
     /// Returns the effect of a call; `None` if it has none.
-    fn effect(&mut self, call: &Waiting) -> Option<Effect> {
+    fn effect(&mut self, call: &Waiting, now: Time) -> Option<Effect> {
         self.rtrace?;
         let is_of_command = call.tid == self.order.command;
         if is_of_command && !self.is_set_up {
@@ -180,7 +180,7 @@ impl State<'_> {
         if self.order.alone && !is_of_command {
             return None;
         }
-        self.counter.next(call.tid, call.abi, call.nr, |tid| procfs::stat(tid).map(|stat| stat.start_ticks))
+        self.counter.next(call.tid, (call.abi, call.nr), now, |tid| procfs::stat(tid).map(|stat| stat.start_ticks))
     }
 
     fn carry_out(&mut self, call: &Waiting, effect: Effect, began: Time) {
