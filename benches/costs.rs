@@ -7,8 +7,8 @@
 //! cargo bench --bench costs -- lines 1000000 'writev of two'   # writes one of the lines, in both styles
 //! ```
 //! The last two forms are for profilers. The first of them is also for counting instructions, which a busy machine
-//! does not disturb. callgrind writes a file for each line and style, in the order in which they are printed; `totals:` in it
-//! is the number of instructions of all 1000.
+//! does not disturb. callgrind writes a file for each line and style, in the order in which they are printed; `totals:`
+//! in it is the number of instructions of all 1000.
 //!
 //! ```text
 //! valgrind --tool=callgrind --toggle-collect=costs::repeat --dump-after=costs::repeat \

@@ -6,8 +6,7 @@ mod before_main;
 
 use rtrace::program::{
     ExitCode, Parsed, carry_out, clear_effective, environment, parse, say_line, serve_if_started_as_reader, serve_if_started_as_supervisor,
-    serve_if_started_as_watcher,
-    set_up_signals,
+    serve_if_started_as_watcher, set_up_signals,
 };
 
 fn main() -> std::process::ExitCode {

@@ -91,8 +91,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     decided.bind(&mut events)?;
     notes.extend(without_stacks(&events, &request.graphs));
     let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
-    let remark_on_rings = buffers.remark(request);
     Ok(Plan {
+        remarks: selection.notices.iter().cloned().chain(injections.remarks).chain(buffers.remark(request)).collect(),
         buffers,
         targets,
         cpus,
@@ -115,7 +115,6 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         excluded: excluded(request),
         injections: injections.rules,
         event_calls: of_events.calls,
-        remarks: selection.notices.iter().cloned().chain(injections.remarks).chain(remark_on_rings).collect(),
         notes,
         selection,
     })
