@@ -142,7 +142,10 @@ impl Strace {
             Returned::Value(value @ Value::Flags { bits, .. }) => {
                 number::hex(out, *bits);
                 out.extend_from_slice(b" (flags ");
-                value::write(out, value, value::Options { constants: Constants::Abbreviated, ..self.options() });
+                // The flags of an open file have their names in any case.
+                let is_of_file = matches!(value, Value::Flags { table, .. } if table.name == "open_flags");
+                let constants = if is_of_file { Constants::Abbreviated } else { self.show.strace.constants };
+                value::write(out, value, value::Options { constants, ..self.options() });
                 out.push(b')');
             }
             Returned::Value(value @ Value::Signal(signal @ 1..)) => self.number_and_name(out, *signal as u64, value),

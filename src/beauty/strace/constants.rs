@@ -34,21 +34,32 @@ pub fn in_style(
     }
 }
 
-/// Appends flags in the style of constants.
+/// Appends flags in the style of constants. In some tables, a bit field is a number of its own.
 pub fn styled_flags(out: &mut Vec<u8>, style: Constants, table: &'static ConstantTable, bits: u64) {
-    let part = |out: &mut Vec<u8>, bits: u64| {
+    let whole = |out: &mut Vec<u8>, bits: u64| {
         in_style(out, style, have_names(table, bits), |out| hex(out, bits), |out| flags(out, table, bits));
     };
     let is_apart = style != Constants::Abbreviated && forms::of_table(table.name).is_some_and(|form| form.apart);
-    let fields = table.fields.iter().fold(0, |all, field| all | field.mask);
-    let both = [bits & fields, bits & !fields];
-    if !is_apart || both.contains(&0) {
-        return part(out, bits);
+    let (Some(field), true) = (table.fields.first(), is_apart) else { return whole(out, bits) };
+    let (value, rest) = (bits & field.mask, bits & !field.mask);
+    let name = field.table.name(value);
+    if rest == 0 || value == 0 && name.is_none() {
+        return whole(out, bits);
     }
+    let part = |out: &mut Vec<u8>| match (style, value) {
+        // strace writes nothing for a field of zero.
+        (Constants::Raw, 0) => {}
+        _ => in_style(out, style, name.is_some(), |out| number_of(out, field.table, value), |out| constant(out, field.table, value)),
+    };
     let is_first = forms::place_of_field(table.name) == 0;
-    for (at, bits) in if is_first { both } else { [both[1], both[0]] }.into_iter().enumerate() {
-        out.extend_from_slice(if at > 0 { b"|" } else { b"" });
-        part(out, bits);
+    if is_first {
+        part(out);
+        out.push(b'|');
+    }
+    whole(out, rest);
+    if !is_first {
+        out.push(b'|');
+        part(out);
     }
 }
 
