@@ -66,8 +66,8 @@ impl Sender {
         self.0.lock().has_room(self.0.bytes_max)
     }
 
-    /// Returns whether a push to the reserve would succeed without waiting. The reserve is half as large as the bound, and
-    /// in addition to it.
+    /// Returns whether a push to the reserve would succeed without waiting. The reserve is half as large as the bound,
+    /// and in addition to it.
     pub fn has_reserve(&self) -> bool {
         self.0.lock().has_room(self.0.bytes_with_reserve())
     }
