@@ -135,13 +135,14 @@ impl Run<'_> {
             self.drain.recycle(used);
         }
         let has_room = queue.has_room();
-        // A delayed command writes no more than the little for which the kernel lets it run.
-        if !has_room && !(self.throttle.is_some() && self.drain.is_nearly_full()) {
+        // A delayed command writes no more than the little for which the kernel lets it run. The reserve is for that.
+        let takes_reserve = || self.throttle.is_some() && self.drain.is_nearly_full() && queue.has_reserve();
+        if !has_room && !takes_reserve() {
             return Ok(true);
         }
         let round = self.drain.round();
         let had = round.bytes() > 0;
-        if has_room { queue.push(round) } else { queue.push_beyond_bound(round) }?;
+        if has_room { queue.push(round) } else { queue.push_to_reserve(round) }?;
         if !had {
             self.report_other_programs();
         }

@@ -2,7 +2,7 @@
 //!
 //! A full queue stops the draining. The kernel then drops the records that its rings cannot hold, and counts them. This
 //! is the only place where records are lost. With `--lossless`, the command waits before that, and the little that it
-//! still writes may exceed the bound.
+//! still writes goes to a reserve.
 //!
 //! Emptied buffers return through the queue in the opposite direction. Dropping one end closes the queue, so the other
 //! end does not wait for it. A waiting thread sleeps.
@@ -40,12 +40,12 @@ impl Sender {
         self.append(round, self.0.bytes_max)
     }
 
-    /// Appends the round even if the queue is full.
+    /// Appends the round to a queue that may be full, if its reserve is not used up.
     ///
     /// # Errors
     /// The receiver was dropped.
-    pub fn push_beyond_bound(&self, round: Round) -> Result<(), Closed> {
-        self.append(round, usize::MAX)
+    pub fn push_to_reserve(&self, round: Round) -> Result<(), Closed> {
+        self.append(round, self.0.bytes_with_reserve())
     }
 
     fn append(&self, round: Round, bytes_max: usize) -> Result<(), Closed> {
@@ -64,6 +64,12 @@ impl Sender {
     /// Returns whether a push would succeed without waiting, for a sender that can do other work meanwhile.
     pub fn has_room(&self) -> bool {
         self.0.lock().has_room(self.0.bytes_max)
+    }
+
+    /// Returns whether a push to the reserve would succeed without waiting. The reserve is half as large as the bound,
+    /// and in addition to it.
+    pub fn has_reserve(&self) -> bool {
+        self.0.lock().has_room(self.0.bytes_with_reserve())
     }
 
     /// Returns a round whose buffers may be reused.
@@ -136,6 +142,10 @@ impl Queue {
         self.changed.wait_while(self.lock(), condition).unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn bytes_with_reserve(&self) -> usize {
+        self.bytes_max.saturating_add(self.bytes_max / 2)
+    }
+
     fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
@@ -206,12 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_accepts_a_round_beyond_its_bound() {
-        let (sender, receiver) = queue(10);
-        sender.push(round(1, 100)).unwrap();
-        sender.push_beyond_bound(round(2, 100)).unwrap();
-        assert!(!sender.has_room());
-        assert_eq!((receiver.pop().unwrap().started, receiver.pop().unwrap().started), (Time(1), Time(2)));
+    fn a_full_queue_has_a_reserve() {
+        let weight = round(0, 1000).weight();
+        let (sender, receiver) = queue(2 * weight);
+        (0..2).for_each(|started| sender.push(round(started, 1000)).unwrap());
+        assert!(!sender.has_room() && sender.has_reserve());
+        sender.push_to_reserve(round(2, 1000)).unwrap();
+        assert!(!sender.has_reserve());
+        assert_eq!((0..3).map(|_| receiver.pop().unwrap().started.0).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     #[test]

@@ -35,7 +35,7 @@ const QUOTA_US: u64 = 1_000;
 /// takes longer than the change to another quota.
 const QUOTA_LARGE_US: u64 = 10_000_000_000;
 /// How long the removal is tried while processes come and go.
-const REMOVAL_MAX: Duration = Duration::from_secs(2);
+pub const REMOVAL_MAX: Duration = Duration::from_secs(2);
 const REMOVAL_PAUSE: Duration = Duration::from_millis(2);
 /// The most tasks that are searched for one with a real-time policy.
 const SEARCHED_MAX: usize = 10_000;
@@ -142,11 +142,11 @@ impl Group {
     }
 
     /// Lifts the limit, moves the processes to the cgroup above, and removes the cgroups. Those that the command has
-    /// made below its own stay, without a limit, while they have tasks.
+    /// made below its own stay, without a limit, while they have tasks. This is tried for a while.
     ///
     /// # Errors
     /// Something is left.
-    pub fn remove(&self) -> io::Result<()> {
+    pub fn remove(&self, at_most: Duration) -> io::Result<()> {
         let Some(above) = self.dir.parent() else { return Ok(()) };
         // The limit is set to none even if the large quota was refused. Nothing else can be done about an error.
         let none = if self.version == Version::One { ("cpu.cfs_quota_us", "-1") } else { ("cpu.max", "max") };
@@ -161,7 +161,7 @@ impl Group {
             let _lock = Lock::of(above);
             match self.remove_directories(above) {
                 true => return Ok(()),
-                false if start.elapsed() > REMOVAL_MAX => return Err(io::ErrorKind::ResourceBusy.into()),
+                false if start.elapsed() > at_most => return Err(io::ErrorKind::ResourceBusy.into()),
                 false => thread::sleep(REMOVAL_PAUSE),
             }
         }

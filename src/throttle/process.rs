@@ -1,6 +1,6 @@
 //! The delay of a command as rtrace sees it: the cgroup, and the process that watches the rings.
 
-use super::group::{COMMAND, Group};
+use super::group::{COMMAND, Group, REMOVAL_MAX};
 use super::protocol::{REPORT_MAX, RINGS_MAX, Report, Request, RingKind};
 use crate::interrupt;
 use crate::sys::priority;
@@ -102,7 +102,7 @@ impl Throttle {
             Err(Ended) => {
                 self.end();
                 // A later run removes what cannot be removed now.
-                let _ = self.group.remove();
+                let _ = self.group.remove(REMOVAL_MAX);
                 Some("the process that delays the command has ended: from now on calls may be lost in spite of --lossless".to_owned())
             }
         }
@@ -125,7 +125,7 @@ impl Drop for Throttle {
     fn drop(&mut self) {
         self.end();
         // The process has done so already, unless it was killed. What cannot be removed is removed by a later run.
-        let _ = self.group.remove();
+        let _ = self.group.remove(REMOVAL_MAX);
     }
 }
 

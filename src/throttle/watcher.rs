@@ -1,7 +1,7 @@
 //! The process that watches the rings: it delays the command while one of them is nearly full, until rtrace closes the
 //! socket or ends.
 
-use super::group::{BRAKES, Group, Limit};
+use super::group::{BRAKES, Group, Limit, REMOVAL_MAX};
 use super::policy::{Level, State};
 use super::process::NAME;
 use super::protocol::{REQUEST_MAX, RINGS_MAX, Report, Request, RingKind};
@@ -57,7 +57,7 @@ fn serve(socket: BorrowedFd) -> Option<()> {
         Err(error) => report(socket, &Report::Failed(format!("{error:#}"))),
     }
     // If something is left, a later run removes it.
-    group.remove().ok()
+    group.remove(REMOVAL_MAX).ok()
 }
 
 /// Receives the rings and the cgroup.

@@ -14,11 +14,14 @@ use std::time::Duration;
 const MILLISECONDS: i64 = 50;
 static TIMEOUT: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: MILLISECONDS * 1_000_000 };
 
+/// A call, which returns what the kernel does, or -1.
+type Call = fn() -> i64;
+
 /// Makes `count` tagged calls on each of two threads. Meanwhile, other threads make calls that time out; prints how
 /// they returned.
 pub fn run(count: u64) {
     let is_over = AtomicBool::new(false);
-    let calls: [(&str, fn() -> i64); 4] =
+    let calls: [(&str, Call); 4] =
         [("epoll_wait", epoll_wait), ("semtimedop", semtimedop), ("rt_sigtimedwait", sigtimedwait), ("recvfrom", receive)];
     std::thread::scope(|scope| {
         let is_over = &is_over;
@@ -34,7 +37,7 @@ pub fn run(count: u64) {
 }
 
 /// Repeats a call, and returns its results: the value, or the name of the error.
-fn until(is_over: &AtomicBool, call: fn() -> i64) -> BTreeMap<String, u64> {
+fn until(is_over: &AtomicBool, call: Call) -> BTreeMap<String, u64> {
     let mut results = BTreeMap::new();
     loop {
         let result = match call() {
