@@ -52,6 +52,8 @@ pub struct Tool {
 /// Returns rtrace and the installed peers: the system's perf, and the newer perf and strace of `benches/fetch-peers`.
 pub fn present() -> Vec<Tool> {
     let newer = std::env::var("RTRACE_PEERS").unwrap_or_else(|_| "/var/tmp/peers".into());
+    // Another build of rtrace, to compare with.
+    let other = std::env::var("RTRACE_OTHER").unwrap_or_default();
     let candidates = [
         (Kind::Rtrace, env!("CARGO_BIN_EXE_rtrace").to_owned(), &["--engine", "bpf"][..]),
         (Kind::Rtrace, env!("CARGO_BIN_EXE_rtrace").to_owned(), &["--engine", "tracepoint"]),
@@ -62,12 +64,14 @@ pub fn present() -> Vec<Tool> {
         (Kind::Perf, format!("{newer}/tools/perf"), &["-m", "256M"]),
         (Kind::Strace, format!("{newer}/tools/strace"), &[]),
     ];
-    let tools = candidates.into_iter().filter_map(|(kind, program, options)| {
+    let another = (!other.is_empty()).then_some((Kind::Rtrace, other.clone(), &["--engine", "bpf"][..]));
+    let tools = candidates.into_iter().chain(another).filter_map(|(kind, program, options)| {
         if !Path::new(&program).exists() {
             eprintln!("not installed, left out: {program}");
             return None;
         }
-        let name = named(kind, &program) + &options.iter().skip(1).map(|word| format!(", {word}")).collect::<String>();
+        let build = if program == other { ", the other build" } else { "" };
+        let name = named(kind, &program) + &options.iter().skip(1).map(|word| format!(", {word}")).collect::<String>() + build;
         Some(Tool { kind, name, program, options })
     });
     tools.collect()

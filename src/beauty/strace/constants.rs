@@ -46,6 +46,8 @@ pub fn styled_flags(out: &mut Vec<u8>, style: Constants, table: &'static Constan
     if rest == 0 || value == 0 && name.is_none() {
         return whole(out, bits);
     }
+    let others =
+        |out: &mut Vec<u8>| in_style(out, style, have_names(table, rest), |out| hex(out, rest), |out| parts(out, table, rest, false));
     let part = |out: &mut Vec<u8>| match (style, value) {
         // strace writes nothing for a field of zero.
         (Constants::Raw, 0) => {}
@@ -56,7 +58,7 @@ pub fn styled_flags(out: &mut Vec<u8>, style: Constants, table: &'static Constan
         part(out);
         out.push(b'|');
     }
-    whole(out, rest);
+    others(out);
     if !is_first {
         out.push(b'|');
         part(out);
@@ -79,8 +81,14 @@ pub fn number_of(out: &mut Vec<u8>, table: &'static ConstantTable, value: u64) {
 
 /// Appends the names of flags.
 pub fn flags(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64) {
+    parts(out, table, bits, true);
+}
+
+/// Appends the names of flags, with the values of bit fields or without.
+fn parts(out: &mut Vec<u8>, table: &'static ConstantTable, bits: u64, with_fields: bool) {
     let mut has_names = false;
-    let mut parts: SmallVec<[FlagPart; 8]> = table.flags(bits).collect();
+    let is_of_field = |part: &FlagPart| matches!(part, FlagPart::Constant { table: of, .. } if of.name != table.name);
+    let mut parts: SmallVec<[FlagPart; 8]> = table.flags(bits).filter(|part| with_fields || !is_of_field(part)).collect();
     if let Some(form) = forms::of_table(table.name).filter(|form| !form.without.is_empty()) {
         split(&mut parts, table, form.without);
     }
