@@ -39,6 +39,7 @@ pub fn number_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options)
         (Form::Hex, Value::Symbol { table, value: number }) if table.name(*number).is_some() => write(out, value, options),
         (Form::Hex, value) if raw(value).is_some() => hex(out, raw(value).unwrap_or_default()),
         (Form::Int, value) if raw(value).is_some() => number::int(out, i64::from(raw(value).unwrap_or_default() as i32)),
+        (Form::Number, Value::Address(address)) => number::uint(out, *address),
         (Form::Null, Value::Uint(0) | Value::Int(0) | Value::Hex(0)) => out.extend_from_slice(b"NULL"),
         (Form::Skid, Value::Flags { bits, .. }) => skid(out, *bits),
         (Form::Hex32, Value::Int(value)) => hex(out, u64::from(*value as u32)),
