@@ -3,21 +3,19 @@
 use super::due_signals::DueSignals;
 use super::memory;
 use super::rules::Counter;
-use super::supervisor::{MESSAGE_MAX, NAME, Order};
+use super::supervisor::{BUFFER, MESSAGE_MAX, NAME, Order};
 use crate::event::{Synthesized, Time};
 use crate::kernel::procfs;
 use crate::request::inject::Effect;
 use crate::sys::seccomp::{Answer, Listener, Waiting, signal_thread};
-use crate::sys::{clock, detach, file_capabilities};
+use crate::sys::{clock, helper};
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
+use rustix::net::{SendFlags, send, sockopt};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::IoSliceMut;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -29,22 +27,13 @@ const WAKE_MAX: Duration = Duration::from_secs(1);
 const WAKE_STEP: Duration = Duration::from_micros(20);
 
 /// Runs the supervisor, if this process was started as one, and returns its exit code. Otherwise returns `None`.
-///
-/// A program with file capabilities or the set-user-ID bit is never a supervisor: it would act on the orders of any
-/// user.
 pub fn serve_if_started_as_supervisor() -> Option<ExitCode> {
-    if std::env::args_os().next().is_none_or(|name| name != NAME) {
-        return None;
-    }
-    if file_capabilities::is_privileged_program() {
-        return Some(ExitCode::FAILURE);
-    }
-    detach::from_terminal_and_descriptors(c"rtrace-inject");
-    let stdin = std::io::stdin();
-    Some(if supervise(stdin.as_fd()).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    helper::serve_if_started_as(NAME, |socket| supervise(socket).is_ok())
 }
 
 fn supervise(socket: BorrowedFd) -> anyhow::Result<()> {
+    // Without the privilege for a larger buffer, the usual one remains.
+    let _ = sockopt::set_socket_send_buffer_size_force(socket, BUFFER);
     let (order, listener, signals) = receive_order(socket)?;
     let counter = Counter::new(&order.rules);
     let signals = signals.and_then(|map| DueSignals::of(&map).ok());
@@ -54,16 +43,10 @@ fn supervise(socket: BorrowedFd) -> anyhow::Result<()> {
 
 fn receive_order(socket: BorrowedFd) -> anyhow::Result<(Order, Listener, Option<OwnedFd>)> {
     let mut message = vec![0; MESSAGE_MAX];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-    let mut rights = RecvAncillaryBuffer::new(&mut space);
-    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut message)], &mut rights, RecvFlags::CMSG_CLOEXEC)?;
-    let descriptors = rights.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(files) => Some(files),
-        _ => None,
-    });
-    let mut descriptors = descriptors.flatten();
+    let (length, descriptors) = helper::receive(socket, &mut message)?;
+    let mut descriptors = descriptors.into_iter();
     let listener = Listener::from(descriptors.next().context("there is no descriptor")?);
-    Ok((serde_json::from_slice(&message[..received.bytes])?, listener, descriptors.next()))
+    Ok((serde_json::from_slice(&message[..length])?, listener, descriptors.next()))
 }
 
 /// What happens to a call in the end.

@@ -2,28 +2,24 @@
 
 use super::Rules;
 use crate::event::{Synthesized, Time};
+use crate::sys::helper::{self, Helper};
 use crate::sys::spawn::Installed;
 use anyhow::{Context, anyhow};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, sendmsg, socketpair,
-    sockopt,
-};
+use rustix::net::{RecvFlags, recv, sockopt};
 use serde::{Deserialize, Serialize};
-use std::io::IoSlice;
-use std::mem::MaybeUninit;
+use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 /// `argv[0]` of the supervisor, by which the program recognizes that it is to be the supervisor.
-pub(super) const NAME: &str = "rtrace-inject";
+pub(super) const NAME: &CStr = c"rtrace-inject";
 /// The greatest length of a message in bytes.
 pub(super) const MESSAGE_MAX: usize = 256 << 10;
 /// The size in bytes of the socket's buffer. The supervisor waits while it is full, and so does the command; rtrace
 /// empties it in each round.
-const BUFFER: usize = 8 << 20;
+pub(super) const BUFFER: usize = 8 << 20;
 
 /// How long the end of the supervisor is awaited, after its socket was closed. It lives on if tasks of the command do.
 const END_MAX: Duration = Duration::from_millis(100);
@@ -73,26 +69,16 @@ impl Supervisor {
         (string_limit, with_memory): (usize, bool),
         due_signals: Option<OwnedFd>,
     ) -> anyhow::Result<Supervisor> {
-        let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        // Without the privilege for a larger buffer, the usual one remains.
-        let _ = sockopt::set_socket_send_buffer_size_force(&theirs, BUFFER);
-        let _ = sockopt::set_socket_send_buffer_size(&socket, BUFFER);
         let Installed { listener, there: listener_there, is_safe } = installed;
         let order =
             serde_json::to_vec(&Order { rules: rules.clone(), command, listener_there, alone, string_limit, with_memory, is_safe })?;
         if order.len() > MESSAGE_MAX {
             return Err(anyhow!("--inject names too many calls"));
         }
-        // The signals that end rtrace are blocked in this thread, and are inherited so.
-        let mut program = Command::new("/proc/self/exe");
-        program.arg0(NAME).current_dir("/").stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = program.spawn().context("cannot start the process that answers calls (--inject)")?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-        let mut rights = SendAncillaryBuffer::new(&mut space);
+        let Helper { process: child, socket } = Helper::start(NAME).context("cannot start the process that answers calls (--inject)")?;
+        let _ = sockopt::set_socket_send_buffer_size(&socket, BUFFER);
         let descriptors: Vec<_> = std::iter::once(listener.as_fd()).chain(due_signals.iter().map(AsFd::as_fd)).collect();
-        rights.push(SendAncillaryMessage::ScmRights(&descriptors));
-        sendmsg(&socket, &[IoSlice::new(&order)], &mut rights, SendFlags::NOSIGNAL)
-            .context("cannot reach the process that answers calls (--inject)")?;
+        helper::send(&socket, &order, &descriptors).context("cannot reach the process that answers calls (--inject)")?;
         Ok(Supervisor { socket: Some(socket), child, buffer: vec![0; MESSAGE_MAX] })
     }
 
@@ -114,9 +100,6 @@ impl Supervisor {
 impl Drop for Supervisor {
     fn drop(&mut self) {
         self.socket = None;
-        let until = Instant::now() + END_MAX;
-        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        helper::await_end(&mut self.child, Instant::now() + END_MAX);
     }
 }

@@ -1,24 +1,20 @@
 //! The delay of a command as rtrace sees it: the cgroup, and the process that watches the rings.
 
 use super::group::{COMMAND, Group, REMOVAL_MAX};
-use super::protocol::{REPORT_MAX, RINGS_MAX, Report, Request, RingKind};
+use super::protocol::{REPORT_MAX, Report, Request, RingKind};
 use crate::interrupt;
+use crate::sys::helper::{self, DESCRIPTORS_MAX, Helper};
 use crate::sys::priority;
 use anyhow::{Context, anyhow};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, sendmsg, socketpair,
-};
-use std::io::IoSlice;
-use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use rustix::net::{RecvFlags, recv};
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 /// `argv[0]` of the process that watches the rings, by which the program recognizes that it is to be that process.
-pub const NAME: &str = "rtrace-throttle";
+pub const NAME: &CStr = c"rtrace-throttle";
 
 /// The greatest time for the start of the process.
 const START_MAX: Duration = Duration::from_secs(10);
@@ -36,10 +32,7 @@ pub struct Throttle {
 }
 
 #[derive(Debug)]
-struct Watcher {
-    process: Child,
-    socket: OwnedFd,
-}
+struct Watcher(Helper);
 
 /// The process that watches the rings has ended.
 struct Ended;
@@ -67,18 +60,14 @@ impl Throttle {
     /// # Errors
     /// The process cannot be started, or cannot map the rings.
     pub fn watch(&mut self, rings: &[(BorrowedFd, RingKind)], cpus: &[u32]) -> anyhow::Result<Option<String>> {
-        let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        let mut command = Command::new("/proc/self/exe");
-        // It inherits the signal mask of this thread, so that a signal that ends rtrace does not end it before.
-        let command = command.arg0(NAME).current_dir("/").stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
-        let process = command.spawn().context("cannot start the process that watches the rings")?;
-        let watcher = self.watcher.insert(Watcher { process, socket });
-        for some in rings.chunks(RINGS_MAX) {
+        let helper = Helper::start(NAME).context("cannot start the process that watches the rings")?;
+        let watcher = self.watcher.insert(Watcher(helper));
+        for some in rings.chunks(DESCRIPTORS_MAX) {
             let (fds, kinds): (Vec<BorrowedFd>, Vec<RingKind>) = some.iter().copied().unzip();
             watcher.send(&Request::Rings(kinds), &fds)?;
         }
         watcher.send(&Request::Begin { group: self.group.clone(), cpus: cpus.to_vec() }, &[])?;
-        interrupt::is_ready(&watcher.socket, PollFlags::IN, START_MAX);
+        interrupt::is_ready(&watcher.0.socket, PollFlags::IN, START_MAX);
         match watcher.receive() {
             Ok(Some(Report::Ready(why))) => Ok(why),
             Ok(Some(Report::Failed(why))) => Err(anyhow!("{WITHOUT}: {why}")),
@@ -110,14 +99,9 @@ impl Throttle {
 
     /// Ends the delay and removes the cgroup.
     fn end(&mut self) {
-        let Some(Watcher { mut process, socket }) = self.watcher.take() else { return };
+        let Some(Watcher(Helper { mut process, socket })) = self.watcher.take() else { return };
         drop(socket);
-        let until = Instant::now() + END_MAX;
-        let mut pause = Duration::from_micros(100);
-        while matches!(process.try_wait(), Ok(None)) && Instant::now() < until {
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(5));
-        }
+        helper::await_end(&mut process, Instant::now() + END_MAX);
     }
 }
 
@@ -132,21 +116,14 @@ impl Drop for Throttle {
 impl Watcher {
     fn send(&self, request: &Request, fds: &[BorrowedFd]) -> anyhow::Result<()> {
         let message = serde_json::to_vec(request)?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RINGS_MAX))];
-        let mut rights = SendAncillaryBuffer::new(&mut space);
-        if !fds.is_empty() {
-            rights.push(SendAncillaryMessage::ScmRights(fds));
-        }
-        sendmsg(&self.socket, &[IoSlice::new(&message)], &mut rights, SendFlags::NOSIGNAL)
-            .map(drop)
-            .context("the process that watches the rings has ended")
+        helper::send(&self.0.socket, &message, fds).context("the process that watches the rings has ended")
     }
 
     /// Returns the next report, if there is one.
     fn receive(&self) -> Result<Option<Report>, Ended> {
         let mut message = [0; REPORT_MAX];
         loop {
-            match recv(&self.socket, &mut message[..], RecvFlags::DONTWAIT) {
+            match recv(&self.0.socket, &mut message[..], RecvFlags::DONTWAIT) {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(None),
                 Ok((_, length)) if length > 0 => return serde_json::from_slice(&message[..length]).map(Some).map_err(|_| Ended),

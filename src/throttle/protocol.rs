@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 pub const REQUEST_MAX: usize = 64 << 10;
 /// The greatest length of a report in bytes.
 pub const REPORT_MAX: usize = 4 << 10;
-/// The greatest number of descriptors that a message passes (SCM_MAX_FD in include/net/scm.h is 253).
-pub const RINGS_MAX: usize = 128;
 
 /// A ring whose descriptor a message passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,17 +4,15 @@
 use super::group::{BRAKES, Group, Limit, REMOVAL_MAX};
 use super::policy::{Level, State};
 use super::process::NAME;
-use super::protocol::{REQUEST_MAX, RINGS_MAX, Report, Request, RingKind};
+use super::protocol::{REQUEST_MAX, Report, Request, RingKind};
 use crate::sys::brake::Brake;
 use crate::sys::priority::RealtimePriority;
 use crate::sys::ring_level::RingLevel;
-use crate::sys::{detach, file_capabilities, rights};
+use crate::sys::{helper, rights};
 use anyhow::{Context, anyhow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
-use std::io::IoSliceMut;
-use std::mem::MaybeUninit;
+use rustix::net::{SendFlags, send};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -28,18 +26,8 @@ const HELD_PART_MAX: u64 = 8;
 const HELD_TIME: Duration = Duration::from_secs(1);
 
 /// Runs the process that watches the rings, if this process was started as such, and returns its exit code.
-///
-/// A program with file capabilities or the set-user-ID bit is never this process: any user could start it as one.
 pub fn serve_if_started_as_watcher() -> Option<ExitCode> {
-    if std::env::args_os().next().is_none_or(|name| name != NAME) {
-        return None;
-    }
-    if file_capabilities::is_privileged_program() {
-        return Some(ExitCode::FAILURE);
-    }
-    detach::from_terminal_and_descriptors(c"rtrace-throttle");
-    let stdin = std::io::stdin();
-    Some(if serve(stdin.as_fd()).is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    helper::serve_if_started_as(NAME, |socket| serve(socket).is_some())
 }
 
 /// Serves until the socket is closed. Returns `None` if that was before the rings were watched.
@@ -80,20 +68,8 @@ fn requested(socket: BorrowedFd) -> anyhow::Result<(Vec<RingLevel>, Group, Vec<u
 /// Receives a message with its descriptors; `None` if the socket was closed.
 fn receive(socket: BorrowedFd) -> anyhow::Result<Option<(Request, Vec<OwnedFd>)>> {
     let mut message = vec![0; REQUEST_MAX];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RINGS_MAX))];
-    let mut rights = RecvAncillaryBuffer::new(&mut space);
-    let received = loop {
-        match recvmsg(socket, &mut [IoSliceMut::new(&mut message)], &mut rights, RecvFlags::CMSG_CLOEXEC) {
-            Err(Errno::INTR) => {}
-            received => break received?,
-        }
-    };
-    let fds = rights.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(fds) => Some(fds),
-        _ => None,
-    });
-    let fds = fds.flatten().collect();
-    if received.bytes == 0 { Ok(None) } else { Ok(Some((serde_json::from_slice(&message[..received.bytes])?, fds))) }
+    let (length, fds) = helper::receive(socket, &mut message)?;
+    if length == 0 { Ok(None) } else { Ok(Some((serde_json::from_slice(&message[..length])?, fds))) }
 }
 
 /// Sends a report. If rtrace has ended, nobody needs it.

@@ -5,22 +5,17 @@ use super::protocol::{BYTES_MAX, FileRef, MESSAGE_MAX, Operation, Request, Respo
 use super::silent::SilentFileSystems;
 use crate::interrupt::{self, Waiter};
 use crate::kernel::procfs;
+use crate::sys::helper::{self, Helper};
 use rustix::event::PollFlags;
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketFlags, SocketType, recvmsg, send, socketpair,
-};
 use std::collections::BTreeSet;
-use std::io::IoSliceMut;
-use std::mem::MaybeUninit;
+use std::ffi::CStr;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// `argv[0]` of the reader, by which the program recognizes that it is to be the reader.
-pub const NAME: &str = "rtrace-reader";
+pub const NAME: &CStr = c"rtrace-reader";
 
 /// The greatest time for a response. After it, the reader counts as blocked only if it sleeps: on a busy machine it may
 /// be runnable and not have run.
@@ -140,11 +135,7 @@ impl Drop for Reader {
             self.abandoned.push(child);
         }
         let until = Instant::now() + END_MAX;
-        for child in &mut self.abandoned {
-            while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
+        self.abandoned.iter_mut().for_each(|child| helper::await_end(child, until));
     }
 }
 
@@ -158,12 +149,7 @@ enum Failure {
 
 impl Running {
     fn start() -> Option<Running> {
-        let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).ok()?;
-        let mut command = Command::new("/proc/self/exe");
-        // The reader inherits the signal mask of this thread, so that a signal that ends rtrace does not end the reader
-        // before.
-        let child =
-            command.arg0(NAME).current_dir("/").stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+        let Helper { process: child, socket } = Helper::start(NAME).ok()?;
         Some(Running { child, socket, is_ready: false })
     }
 
@@ -176,7 +162,7 @@ impl Running {
             }
         }
         let message = serde_json::to_vec(request).map_err(|_| Failure::Ended)?;
-        send(&self.socket, &message, SendFlags::NOSIGNAL).map_err(|_| Failure::Ended)?;
+        helper::send(&self.socket, &message, &[]).map_err(|_| Failure::Ended)?;
         self.wait(RESPONSE_MAX)
     }
 
@@ -196,21 +182,9 @@ impl Running {
 
     fn receive(&self) -> Result<Reply, Failure> {
         let mut message = vec![0; MESSAGE_MAX];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut rights = RecvAncillaryBuffer::new(&mut space);
-        let received = loop {
-            match recvmsg(&self.socket, &mut [IoSliceMut::new(&mut message)], &mut rights, RecvFlags::CMSG_CLOEXEC) {
-                Err(Errno::INTR) => {}
-                received => break received.map_err(|_| Failure::Ended)?,
-            }
-        };
-        let files = rights.drain().filter_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(files) => Some(files),
-            _ => None,
-        });
-        let file = files.flatten().next();
-        let (response, bytes) = Response::of_message(&message[..received.bytes]).ok_or(Failure::Ended)?;
-        Ok(match file {
+        let (length, files) = helper::receive(&self.socket, &mut message).map_err(|_| Failure::Ended)?;
+        let (response, bytes) = Response::of_message(&message[..length]).ok_or(Failure::Ended)?;
+        Ok(match files.into_iter().next() {
             Some(file) => Reply::File(response, file),
             None => Reply::Bytes(response, bytes.to_vec()),
         })

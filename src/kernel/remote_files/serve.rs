@@ -5,33 +5,23 @@ use super::reader;
 use crate::kernel::mounts;
 use crate::kernel::objects::{self, Mapped, ObjectFile, Reach};
 use crate::stack::symbols::ReadAt;
-use crate::sys::{detach, file_capabilities};
+use crate::sys::{file_capabilities, helper};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, sendmsg};
 use std::collections::HashMap;
-use std::io::IoSlice;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 
 /// Runs the reader, if this process was started as the reader (by the module `reader`), and returns its exit code.
 /// Otherwise returns `None`, and from then on this process can start a reader, because its program calls this function.
 ///
-/// A program with file capabilities or the set-user-ID bit is never the reader: any user could start it as one, and
-/// would get files that he may not read. Such a program has no reader, and opens all files itself.
+/// A program with file capabilities or the set-user-ID bit has no reader, and opens all files itself: any user could
+/// start it as the reader, and would get files that he may not read.
 pub fn serve_if_started_as_reader() -> Option<ExitCode> {
-    let is_reader = std::env::args_os().next().is_some_and(|name| name == reader::NAME);
-    match (is_reader, file_capabilities::is_privileged_program()) {
-        (true, false) => {}
-        (true, true) => return Some(ExitCode::FAILURE),
-        (false, privileged) => {
-            reader::can_be_started(!privileged);
-            return None;
-        }
+    let served = helper::serve_if_started_as(reader::NAME, |socket| serve(socket).is_ok());
+    if served.is_none() {
+        reader::can_be_started(!file_capabilities::is_privileged_program());
     }
-    detach::from_terminal_and_descriptors(c"rtrace-reader");
-    let stdin = std::io::stdin();
-    Some(if serve(stdin.as_fd()).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    served
 }
 
 fn serve(socket: BorrowedFd) -> Result<(), Errno> {
@@ -39,12 +29,10 @@ fn serve(socket: BorrowedFd) -> Result<(), Errno> {
     let mut open_files = HashMap::new();
     let mut message = vec![0; MESSAGE_MAX];
     loop {
-        let length = match recv(socket, &mut message[..], RecvFlags::empty()) {
-            Ok((_, 0)) => return Ok(()),
-            Ok((_, length)) => length,
-            Err(Errno::INTR) => continue,
-            Err(error) => return Err(error),
-        };
+        let (length, _) = helper::receive(socket, &mut message)?;
+        if length == 0 {
+            return Ok(());
+        }
         let Ok(request) = serde_json::from_slice::<Request>(&message[..length]) else { return Err(Errno::PROTO) };
         handle(socket, &mut open_files, &request)?;
     }
@@ -96,11 +84,5 @@ pub fn open(file: &FileRef) -> Option<ObjectFile> {
 }
 
 fn respond(socket: BorrowedFd, message: &[u8], file: Option<BorrowedFd>) -> Result<(), Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut rights = SendAncillaryBuffer::new(&mut space);
-    let files: Vec<BorrowedFd> = file.into_iter().collect();
-    if !files.is_empty() {
-        rights.push(SendAncillaryMessage::ScmRights(&files));
-    }
-    sendmsg(socket, &[IoSlice::new(message)], &mut rights, SendFlags::NOSIGNAL).map(drop)
+    helper::send(socket, message, file.as_slice())
 }
