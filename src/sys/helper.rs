@@ -1,5 +1,5 @@
-//! Helper processes: rtrace's program, executed again under another name, with a socket to rtrace as its stdin. A helper
-//! lives on when rtrace is stopped or killed, until it has read the end of its socket.
+//! Helper processes: rtrace's program, executed again under another name, with a socket to rtrace as its stdin. A
+//! helper lives on when rtrace is stopped or killed, until it has read the end of its socket.
 
 use super::file_capabilities;
 use rustix::io::Errno;
@@ -16,7 +16,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// The greatest number of descriptors that a message passes (the kernel's limit is SCM_MAX_FD in include/net/scm.h, 253).
+/// The greatest number of descriptors that a message passes (the kernel's limit is SCM_MAX_FD in include/net/scm.h,
+/// 253).
 pub const DESCRIPTORS_MAX: usize = 128;
 
 /// The longest pause between two looks whether a process has ended.
@@ -32,8 +33,8 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Starts the helper of this name. It inherits the signal mask of this thread, so that a signal that ends rtrace does
-    /// not end the helper before.
+    /// Starts the helper of this name. It inherits the signal mask of this thread, so that a signal that ends rtrace
+    /// does not end the helper before.
     ///
     /// # Errors
     /// The socket or the process cannot be created.
@@ -58,8 +59,8 @@ pub fn await_end(process: &mut Child, until: Instant) {
 /// Serves with the socket to rtrace, if this process was started as the helper of this name, and returns its exit code.
 /// `serve` returns whether it succeeded.
 ///
-/// A program with file capabilities or the set-user-ID bit is never a helper: any user could start it as one, and give it
-/// orders.
+/// A program with file capabilities or the set-user-ID bit is never a helper: any user could start it as one, and give
+/// it orders.
 pub fn serve_if_started_as(name: &CStr, serve: impl FnOnce(BorrowedFd) -> bool) -> Option<ExitCode> {
     if std::env::args_os().next().is_none_or(|first| first.as_bytes() != name.to_bytes()) {
         return None;
@@ -99,7 +100,8 @@ pub fn send(socket: impl AsFd, message: &[u8], descriptors: &[BorrowedFd]) -> Re
     sendmsg(socket, &[IoSlice::new(message)], &mut rights, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// Waits for a message, and returns its length and the descriptors that it passes. A length of 0 is the end of the socket.
+/// Waits for a message, and returns its length and the descriptors that it passes. A length of 0 is the end of the
+/// socket.
 ///
 /// # Errors
 /// The errors of recvmsg(2).
