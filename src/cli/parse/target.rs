@@ -32,11 +32,9 @@ pub fn target(cli: Cli) -> Result<Target, Stop> {
     }
 }
 
-/// Refuses `--lossless` for tasks that rtrace does not start.
-///
-/// # Errors
-/// The target is not a command.
-pub fn refuse_not_delayed(cli: &Cli) -> Result<(), Stop> {
+/// Returns why rtrace does not start what it traces: an option selects other tasks, or there is no command. Returns
+/// `None` for a command.
+pub fn why_not_started(cli: &Cli) -> Option<String> {
     let TargetArgs { pid, tid, uid, cgroup, container, all_cpus, cpu, .. } = &cli.target;
     let asked = [
         ("-p", !pid.is_empty()),
@@ -47,14 +45,22 @@ pub fn refuse_not_delayed(cli: &Cli) -> Result<(), Stop> {
         ("-C", cpu.is_some()),
         ("-a", *all_cpus),
     ];
-    let other = match asked.iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => format!("{option} selects tasks that rtrace does not start"),
-        None if cli.command.is_empty() => "there is no command".to_owned(),
-        None => return Ok(()),
-    };
-    Err(wrong(format!(
-        "--lossless delays a command, and {other}; start the program by rtrace (rtrace --lossless COMMAND), or use larger rings (-m) and --strict"
-    )))
+    match asked.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Some(format!("{option} selects tasks that rtrace does not start")),
+        None => cli.command.is_empty().then(|| "there is no command".to_owned()),
+    }
+}
+
+/// Refuses `--lossless` for tasks that rtrace does not start.
+///
+/// # Errors
+/// The target is not a command.
+pub fn refuse_not_delayed(cli: &Cli) -> Result<(), Stop> {
+    why_not_started(cli).map_or(Ok(()), |why| {
+        Err(wrong(format!(
+            "--lossless delays a command, and {why}; start the program by rtrace (rtrace --lossless COMMAND), or use larger rings (-m) and --strict"
+        )))
+    })
 }
 
 fn command(cli: Cli) -> Result<Option<Command>, Stop> {

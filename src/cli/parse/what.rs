@@ -1,7 +1,7 @@
 //! Parses the options that say what to trace: `-e`, `--probe`, `--filter` and related ones.
 
 use super::target::{cpus, numbers};
-use super::{Stop, wrong};
+use super::{Stop, target, wrong};
 use crate::cli::args::{Cli, FaultsArg};
 use crate::cli::config::Config;
 use crate::probe::grammar::{self, Line};
@@ -55,9 +55,7 @@ pub fn what(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<EventSel
 
 /// Parses an `--inject`, which needs a command.
 fn injection(cli: &Cli, text: &str) -> Result<Injection, Stop> {
-    let of_running = cli.target.all_cpus || cli.target.cpu.is_some() || cli.target.uid.is_some() || cli.target.cgroup.is_some();
-    let of_tasks = !cli.target.pid.is_empty() || !cli.target.tid.is_empty() || cli.target.container.is_some();
-    if cli.command.is_empty() || of_running || of_tasks {
+    if target::why_not_started(cli).is_some() {
         return Err(wrong(format!(
             "--inject {text}: only calls of a command that rtrace starts can be changed, because its process must install a filter before it executes the program"
         )));
