@@ -49,7 +49,7 @@ pub mod program {
     pub use crate::kernel::remote_files::serve_if_started_as_reader;
     pub use crate::request::{Request, Trace};
     pub use crate::say::line as say_line;
-    pub use crate::sys::caller::{save_state, set_up_signals};
+    pub use crate::sys::caller::{end_by_signal, save_state, set_up_signals};
     pub use crate::sys::file_capabilities::clear_effective;
     pub use crate::throttle::serve_if_started_as_watcher;
 }

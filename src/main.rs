@@ -5,8 +5,8 @@
 mod before_main;
 
 use rtrace::program::{
-    ExitCode, Parsed, carry_out, clear_effective, environment, parse, say_line, serve_if_started_as_reader, serve_if_started_as_supervisor,
-    serve_if_started_as_watcher, set_up_signals,
+    ExitCode, Parsed, carry_out, clear_effective, end_by_signal, environment, parse, say_line, serve_if_started_as_reader,
+    serve_if_started_as_supervisor, serve_if_started_as_watcher, set_up_signals,
 };
 
 fn main() -> std::process::ExitCode {
@@ -22,5 +22,8 @@ fn main() -> std::process::ExitCode {
         Parsed::Request(request) => carry_out(&request),
         Parsed::Answered(code) => code,
     };
+    if let ExitCode::KilledAsCommand(signal) = code {
+        end_by_signal(signal);
+    }
     code.into()
 }

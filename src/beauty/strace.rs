@@ -250,8 +250,9 @@ impl Style for Strace {
                 if let Some(stack) = call.stack.as_ref().filter(|_| self.show.strace.stacks && call.exit != ExitState::Pending) {
                     frames::write(out, event.task.pid, stack, context.names);
                 }
-                if self.show.string_limit > self.values.string_limit {
-                    dump::write(out, &Decoded::new(call, of_call(self.show.string_limit)), &self.show.strace);
+                let lines = &self.show.strace;
+                if !lines.read.is_empty() || !lines.written.is_empty() {
+                    dump::write(out, &Decoded::new(call, of_call(self.show.string_limit)), lines);
                 }
                 self.families = families;
             }

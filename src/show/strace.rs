@@ -181,51 +181,42 @@ bitflags! {
     }
 }
 
-/// A set of system calls, by the indices of their rows in [`crate::beauty::tables::SYSCALLS`].
+/// A set of system calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallSet {
-    rows: Vec<u16>,
-    is_negated: bool,
+    /// Whether the set has the calls of each row of [`crate::beauty::tables::SYSCALLS`].
+    rows: Vec<bool>,
+    /// Whether it has the calls of further rows, and those that have no row.
+    others: bool,
 }
 
 impl CallSet {
     /// Returns the empty set.
     pub fn none() -> CallSet {
-        CallSet { rows: Vec::new(), is_negated: false }
+        CallSet::of(Vec::new(), false)
     }
 
-    /// Returns the set of all calls, also of those that have no row.
+    /// Returns the set of all calls.
     pub fn all() -> CallSet {
-        CallSet { rows: Vec::new(), is_negated: true }
+        CallSet::of(Vec::new(), true)
     }
 
-    /// Returns the set of these calls.
-    pub fn of(mut rows: Vec<u16>) -> CallSet {
-        rows.sort_unstable();
-        CallSet { rows, is_negated: false }
+    /// Returns the set of the calls of these rows, and of `others` if this is true.
+    pub fn of(rows: Vec<bool>, others: bool) -> CallSet {
+        CallSet { rows, others }
     }
 
-    /// Returns the set of all other calls.
-    pub fn negated(self) -> CallSet {
-        CallSet { is_negated: !self.is_negated, ..self }
-    }
-
-    /// Returns whether the set has no call.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty() && !self.is_negated
-    }
-
-    /// Returns whether the set has a call. A call without a row is in the sets that are negated.
+    /// Returns whether the set has the calls of a row, or those without a row.
     pub fn contains(&self, row: Option<u16>) -> bool {
-        row.is_some_and(|row| self.rows.binary_search(&row).is_ok()) != self.is_negated
+        row.and_then(|row| self.rows.get(usize::from(row)).copied()).unwrap_or(self.others)
     }
 }
 
 /// The table of `-c`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// `-S`: the order of the rows.
-    pub sort_by: Column,
+    /// `-S`: the column by which the rows are ordered; `None` for the numbers of the calls.
+    pub sort_by: Option<Column>,
     /// `-U`: the columns.
     pub columns: Vec<Column>,
     /// `-O`: nanoseconds that are taken off each call.
@@ -235,7 +226,7 @@ pub struct Summary {
 impl Default for Summary {
     fn default() -> Summary {
         use Column::{AvgTime, Calls, Errors, Name, TimePercent, TotalTime};
-        Summary { sort_by: TotalTime, columns: vec![TimePercent, TotalTime, AvgTime, Calls, Errors, Name], overhead: 0 }
+        Summary { sort_by: Some(TotalTime), columns: vec![TimePercent, TotalTime, AvgTime, Calls, Errors, Name], overhead: 0 }
     }
 }
 
@@ -258,6 +249,4 @@ pub enum Column {
     Errors,
     /// The name of the system call.
     Name,
-    /// None: rows are in no particular order.
-    Nothing,
 }

@@ -55,10 +55,6 @@ impl CallTable {
         CallTable { options, rows: FxHashMap::default(), output, beside_lines, unwritten: 0 }
     }
 
-    fn add(&mut self, abi: Abi, nr: i64, more: &Row) {
-        self.rows.entry((abi, nr)).or_default().add(more);
-    }
-
     fn text(&self) -> String {
         let name = |&(abi, nr): &(Abi, i64)| {
             let mut name = Vec::new();
@@ -68,14 +64,14 @@ impl CallTable {
         let mut rows: Vec<(i64, String, Row)> = self.rows.iter().map(|(key, row)| (key.1, name(key), *row)).collect();
         rows.sort_by_key(|(nr, ..)| *nr);
         match self.options.sort_by {
-            Column::TotalTime | Column::TimePercent => rows.sort_by_key(|(.., row)| Reverse(row.total)),
-            Column::MinTime => rows.sort_by_key(|(.., row)| Reverse(row.min)),
-            Column::MaxTime => rows.sort_by_key(|(.., row)| Reverse(row.max)),
-            Column::AvgTime => rows.sort_by_key(|(.., row)| Reverse(row.average())),
-            Column::Calls => rows.sort_by_key(|(.., row)| Reverse(row.calls)),
-            Column::Errors => rows.sort_by_key(|(.., row)| Reverse(row.errors)),
-            Column::Name => rows.sort_by(|a, b| a.1.cmp(&b.1)),
-            Column::Nothing => {}
+            None => {}
+            Some(Column::TotalTime | Column::TimePercent) => rows.sort_by_key(|(.., row)| Reverse(row.total)),
+            Some(Column::MinTime) => rows.sort_by_key(|(.., row)| Reverse(row.min)),
+            Some(Column::MaxTime) => rows.sort_by_key(|(.., row)| Reverse(row.max)),
+            Some(Column::AvgTime) => rows.sort_by_key(|(.., row)| Reverse(row.average())),
+            Some(Column::Calls) => rows.sort_by_key(|(.., row)| Reverse(row.calls)),
+            Some(Column::Errors) => rows.sort_by_key(|(.., row)| Reverse(row.errors)),
+            Some(Column::Name) => rows.sort_by(|a, b| a.1.cmp(&b.1)),
         }
         let mut total = Row::default();
         rows.iter().for_each(|(.., row)| total.add(row));
@@ -117,7 +113,7 @@ fn title(column: Column) -> &'static str {
         Column::AvgTime => "usecs/call",
         Column::Calls => "calls",
         Column::Errors => "errors",
-        Column::Name | Column::Nothing => "syscall",
+        Column::Name => "syscall",
     }
 }
 
@@ -128,7 +124,7 @@ fn width(column: Column) -> i32 {
         Column::TotalTime | Column::AvgTime => 11,
         Column::MinTime | Column::MaxTime => 8,
         Column::Calls | Column::Errors => 9,
-        Column::Name | Column::Nothing => -16,
+        Column::Name => -16,
     }
 }
 
@@ -143,25 +139,27 @@ fn cell(column: Column, name: &str, row: &Row, whole: u64) -> String {
         Column::Calls => row.calls.to_string(),
         Column::Errors if row.errors == 0 => String::new(),
         Column::Errors => row.errors.to_string(),
-        Column::Name | Column::Nothing => name.to_owned(),
+        Column::Name => name.to_owned(),
     }
 }
 
 impl Sink for CallTable {
     fn event(&mut self, event: &Event, _: &View) -> io::Result<()> {
-        let less = |time: u64, calls: u64| time.saturating_sub(calls.saturating_mul(self.options.overhead));
+        let CallTable { options, rows, .. } = self;
+        let less = |time: u64, calls: u64| time.saturating_sub(calls.saturating_mul(options.overhead));
+        let mut add = |abi: Abi, nr: i64, more: Row| rows.entry((abi, nr)).or_default().add(&more);
         match &event.kind {
             EventKind::Call(call) if matches!(call.exit, ExitState::Returned { .. }) => {
                 let time = less(call.duration().unwrap_or_default(), 1);
                 let errors = u64::from(call.errno().is_some_and(|errno| !errno::is_restart(errno)));
-                self.add(call.abi, call.nr, &Row { calls: 1, errors, total: time, min: time, max: time });
+                add(call.abi, call.nr, Row { calls: 1, errors, total: time, min: time, max: time });
             }
             EventKind::Aggregate(aggregate) => {
                 for sum in &aggregate.sums {
                     let (calls, times) = (sum.times.count(), &sum.times);
                     let errors = sum.errnos.iter().filter(|(errno, _)| !errno::is_restart(*errno)).map(|(_, count)| count).sum();
                     let [total, min, max] = [less(times.total, calls), less(times.min, 1), less(times.max, 1)];
-                    self.rows.entry((sum.abi, sum.nr)).or_default().add(&Row { calls, errors, total, min, max });
+                    add(sum.abi, sum.nr, Row { calls, errors, total, min, max });
                 }
             }
             _ => {}

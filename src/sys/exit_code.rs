@@ -48,9 +48,6 @@ impl ExitCode {
 
 impl From<ExitCode> for std::process::ExitCode {
     fn from(code: ExitCode) -> Self {
-        if let ExitCode::KilledAsCommand(signal) = code {
-            super::caller::end_by_signal(signal);
-        }
         code.code().into()
     }
 }

@@ -74,13 +74,12 @@ pub fn write_raw(out: &mut Vec<u8>, decoded: &Decoded, names: bool) {
 /// Returns the address of the struct or array that an argument points to.
 fn pointer(values: &Values) -> Option<u64> {
     let address = match values.entry().or(values.exit())? {
-        Value::Struct(of) => of.address,
-        Value::Array(of) | Value::AllBut(of) => of.address,
-        Value::Entries { first, .. } => first.address,
-        Value::Uncopied { address, .. } => *address,
-        _ => 0,
+        Value::Str(_) => None,
+        Value::Entries { first, .. } => Some(first.address),
+        Value::Uncopied { address, .. } => Some(*address),
+        value => part::address_of(value),
     };
-    (address != 0).then_some(address)
+    address.filter(|address| *address != 0)
 }
 
 /// Returns the arguments that strace shows, in its order.

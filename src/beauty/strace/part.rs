@@ -224,7 +224,7 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
 }
 
 /// Returns the address of the memory that a value was decoded from.
-fn address_of(value: &Value) -> Option<u64> {
+pub fn address_of(value: &Value) -> Option<u64> {
     let address = match value {
         Value::Struct(StructValue { address, .. }) | Value::Array(ArrayValue { address, .. }) | Value::Str(Text { address, .. }) => {
             *address

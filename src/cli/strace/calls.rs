@@ -2,9 +2,9 @@
 
 use super::{Refused, values};
 use crate::beauty::lookup;
-use crate::beauty::tables::SYSCALLS;
+use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::request::inject;
-use crate::request::select::GROUPS;
+use crate::request::select;
 use crate::show::strace::CallSet;
 use regex::bytes::Regex;
 use std::ffi::OsString;
@@ -93,41 +93,15 @@ fn nothing() -> Vec<OsString> {
 
 /// Returns a set of calls for which something holds.
 pub fn set(set: &str) -> Result<CallSet, Refused> {
-    let (is_negated, list) = values::set(set);
-    let calls = match list {
-        "all" => CallSet::all(),
-        "none" => CallSet::none(),
-        _ => {
-            let mut rows = Vec::new();
-            for one in list.split(',') {
-                rows.extend(rows_of(&word(one)?)?);
-            }
-            CallSet::of(rows)
-        }
+    let items = match items(set)? {
+        Items::All => return Ok(CallSet::all()),
+        Items::Some(items) if items.is_empty() => return Ok(CallSet::none()),
+        Items::Some(items) => items.join(","),
     };
-    Ok(if is_negated { calls.negated() } else { calls })
-}
-
-fn rows_of(word: &Word) -> Result<Vec<u16>, Refused> {
-    let which = |test: &dyn Fn(&crate::beauty::row::Syscall) -> bool| {
-        SYSCALLS.iter().enumerate().filter(|(_, row)| test(row)).map(|(at, _)| at as u16).collect()
-    };
-    Ok(match word {
-        Word::Call(name) => lookup::index_by_name(name).into_iter().collect(),
-        Word::Class(name) => {
-            let class = GROUPS.iter().find(|(known, _)| known == name).map(|(_, class)| *class);
-            which(&|row| class.is_some_and(|class| row.groups.intersects(class)))
-        }
-        Word::Expression(text) => {
-            let expression = expression(text)?;
-            which(&|row| expression.is_match(row.name.as_bytes()))
-        }
-        Word::Nothing => Vec::new(),
-    })
-}
-
-fn expression(text: &str) -> Result<Regex, Refused> {
-    Regex::new(text).map_err(|_| Refused::Wrong(format!("invalid system call '/{text}'")))
+    let invalid = || Refused::Wrong(format!("invalid system call '{set}'"));
+    let items = select::parse_list(&items, 0).map_err(|_| invalid())?;
+    let selection = select::resolve(&items, None, SYSCALLS, OTHER_NAMES).map_err(|_| invalid())?;
+    Ok(CallSet::of(selection.rows, selection.unknown))
 }
 
 /// Parses a word of a set.
@@ -135,7 +109,8 @@ fn word(word: &str) -> Result<Word<'_>, Refused> {
     let (is_optional, name) = word.strip_prefix('?').map_or((false, word), |name| (true, name));
     if let Some(text) = name.strip_prefix('/') {
         let text = text.strip_suffix('/').unwrap_or(text);
-        return expression(text).map(|_| Word::Expression(text));
+        let invalid = |_| Refused::Wrong(format!("invalid system call '/{text}'"));
+        return Regex::new(text).map(|_| Word::Expression(text)).map_err(invalid);
     }
     let (name, personality) = name.split_once('@').map_or((name, None), |(name, personality)| (name, Some(personality)));
     match personality {
@@ -144,7 +119,7 @@ fn word(word: &str) -> Result<Word<'_>, Refused> {
         Some(_) => return Err(Refused::Wrong(format!("invalid system call '{word}'"))),
     }
     let class = name.strip_prefix('%').unwrap_or(name);
-    if GROUPS.iter().any(|(known, _)| *known == class) && (name.starts_with('%') || PLAIN.contains(&name)) {
+    if select::group(class).is_some() && (name.starts_with('%') || PLAIN.contains(&name)) {
         return Ok(Word::Class(class));
     }
     match lookup::index_by_name(name) {

@@ -6,6 +6,7 @@ use crate::beauty::signal;
 use crate::show::Outcomes;
 use crate::show::descriptors::Descriptors;
 use crate::show::strace::{CallSet, Files};
+use bitflags::Flags;
 use std::ffi::OsString;
 
 /// What the expressions of a command line say.
@@ -89,7 +90,7 @@ impl Expressions {
         match name {
             "trace" | "t" => self.selection = calls::selection(value)?,
             "signal" | "signals" | "s" => self.signals = signals(value)?,
-            "status" => self.outcomes = outcomes(value)?,
+            "status" => self.outcomes = flags("status", &OUTCOMES, value)?,
             "trace-fds" | "trace-fd" | "fd" | "fds" => self.descriptors = Some(descriptors(value)?),
             "abbrev" | "a" => self.abbreviated = Some(calls::set(value)?),
             "verbose" | "v" => self.dereferenced = calls::set(value)?,
@@ -97,7 +98,7 @@ impl Expressions {
             "read" | "reads" | "r" => self.read = descriptors(value)?,
             "write" | "writes" | "w" => self.written = descriptors(value)?,
             "quiet" | "silent" | "silence" | "q" => self.quiet(value)?,
-            "decode-fds" | "decode-fd" => self.files = files(value)?,
+            "decode-fds" | "decode-fd" => self.files = flags("decode-fds", &FILES, value)?,
             "decode-pids" | "decode-pid" => self.pids(value)?,
             "kvm" if !matches!(value, "vcpu" | "vcpu+") => return Err(Refused::Wrong(format!("invalid -e kvm= argument: '{value}'"))),
             "inject" | "fault" => self.injections.extend(calls::injection(name, value)?),
@@ -175,22 +176,38 @@ fn signals(set: &str) -> Result<u128, Refused> {
     Ok(if is_negated { !bits } else { bits })
 }
 
-/// Returns the outcomes of a set.
-fn outcomes(set: &str) -> Result<Outcomes, Refused> {
+/// The words of `status=`.
+const OUTCOMES: [(&str, Outcomes); 7] = [
+    ("all", Outcomes::all()),
+    ("none", Outcomes::empty()),
+    ("successful", Outcomes::SUCCESSFUL),
+    ("failed", Outcomes::FAILED),
+    ("unfinished", Outcomes::UNFINISHED),
+    ("unavailable", Outcomes::UNAVAILABLE),
+    ("detached", Outcomes::UNAVAILABLE),
+];
+
+/// The words of `decode-fds=`. All but `path` imply nothing else.
+const FILES: [(&str, Files); 8] = [
+    ("all", Files::all()),
+    ("none", Files::empty()),
+    ("path", Files::PATH),
+    ("socket", Files::SOCKET),
+    ("dev", Files::DEVICE),
+    ("eventfd", Files::EVENTFD),
+    ("pidfd", Files::PIDFD),
+    ("signalfd", Files::SIGNALFD),
+];
+
+/// Returns the flags that the words of a set stand for. `kind` is what the set is of.
+fn flags<F: Flags + Copy>(kind: &str, words: &[(&str, F)], set: &str) -> Result<F, Refused> {
     let (is_negated, list) = values::set(set);
-    let mut outcomes = Outcomes::empty();
-    for word in list.split(',') {
-        outcomes |= match word {
-            "all" => Outcomes::all(),
-            "none" => Outcomes::empty(),
-            "successful" => Outcomes::SUCCESSFUL,
-            "failed" => Outcomes::FAILED,
-            "unfinished" => Outcomes::UNFINISHED,
-            "unavailable" | "detached" => Outcomes::UNAVAILABLE,
-            other => return Err(Refused::Wrong(format!("invalid status '{other}'"))),
-        };
-    }
-    Ok(if is_negated { !outcomes } else { outcomes })
+    let flag = |word: &str| words.iter().find(|(known, _)| *known == word).map(|(_, flag)| *flag);
+    let flags = list.split(',').try_fold(F::empty(), |flags, word| match flag(word) {
+        Some(flag) => Ok(flags.union(flag)),
+        None => Err(Refused::Wrong(format!("invalid {kind} '{word}'"))),
+    })?;
+    Ok(if is_negated { flags.complement() } else { flags })
 }
 
 /// Returns the descriptors of a set.
@@ -206,24 +223,4 @@ fn descriptors(set: &str) -> Result<Descriptors, Refused> {
         }
     };
     Ok(if is_negated { descriptors.negated() } else { descriptors })
-}
-
-/// Returns what is shown of descriptors. All but the path imply nothing else.
-fn files(set: &str) -> Result<Files, Refused> {
-    let (is_negated, list) = values::set(set);
-    let mut files = Files::empty();
-    for word in list.split(',') {
-        files |= match word {
-            "all" => Files::all(),
-            "none" => Files::empty(),
-            "path" => Files::PATH,
-            "socket" => Files::SOCKET,
-            "dev" => Files::DEVICE,
-            "eventfd" => Files::EVENTFD,
-            "pidfd" => Files::PIDFD,
-            "signalfd" => Files::SIGNALFD,
-            other => return Err(Refused::Wrong(format!("invalid decode-fds '{other}'"))),
-        };
-    }
-    Ok(if is_negated { !files } else { files })
 }

@@ -78,22 +78,24 @@ pub fn column(name: &str) -> Option<Column> {
         "calls" | "count" => Column::Calls,
         "errors" | "error" => Column::Errors,
         "name" | "syscall" | "syscall-name" | "syscall_name" => Column::Name,
-        "none" | "nothing" => Column::Nothing,
         _ => return None,
     })
 }
 
-/// Returns the order of the summary (`-S`).
-pub fn sort_by(value: &str) -> Result<Column, Refused> {
-    column(value).filter(|column| *column != Column::TimePercent).ok_or_else(|| Refused::Usage(format!("invalid sortby: '{value}'")))
+/// Returns the column that orders the summary (`-S`); `None` for no order.
+pub fn sort_by(value: &str) -> Result<Option<Column>, Refused> {
+    match (value, column(value)) {
+        ("none" | "nothing", _) => Ok(None),
+        (_, None | Some(Column::TimePercent)) => Err(Refused::Usage(format!("invalid sortby: '{value}'"))),
+        (_, column) => Ok(column),
+    }
 }
 
 /// Returns the columns of the summary (`-U`).
 pub fn columns(value: &str) -> Result<Vec<Column>, Refused> {
     let mut columns = Vec::new();
     for name in value.split(',') {
-        let column = column(name).filter(|column| *column != Column::Nothing);
-        let column = column.ok_or_else(|| Refused::Usage(format!("unknown column name: '{name}'")))?;
+        let column = column(name).ok_or_else(|| Refused::Usage(format!("unknown column name: '{name}'")))?;
         if columns.contains(&column) {
             return Err(Refused::Usage(format!("call summary column has been provided more than once: '{name}'")));
         }
@@ -150,6 +152,6 @@ mod tests {
     fn columns_are_known_by_several_names_and_stand_once() {
         assert_eq!(columns("name,calls,max"), Ok(vec![Column::Name, Column::Calls, Column::MaxTime]));
         assert!(columns("name,syscall").is_err() && columns("nothing").is_err());
-        assert_eq!(sort_by("nothing"), Ok(Column::Nothing));
+        assert_eq!(sort_by("nothing"), Ok(None));
     }
 }

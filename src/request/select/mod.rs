@@ -14,6 +14,6 @@ mod parse;
 mod print;
 mod resolve;
 
-pub use groups::GROUPS;
+pub use groups::{GROUPS, group};
 pub use parse::{REQUESTS, call_graph, parse_event, parse_list};
 pub use resolve::{Selection, resolve};
