@@ -111,18 +111,26 @@ impl Group {
         write(&self.dir.join(name).join("cgroup.procs"), &pid.to_string())
     }
 
+    /// Returns the file of the quota, and the text that stands for none.
+    fn no_quota(&self) -> (&'static str, &'static str) {
+        match self.version {
+            Version::One => ("cpu.cfs_quota_us", "-1"),
+            Version::Two => ("cpu.max", "max"),
+        }
+    }
+
     /// Opens the limit.
     ///
     /// # Errors
     /// The file cannot be opened or written.
     pub fn limit(&self) -> anyhow::Result<Limit> {
-        let path = self.dir.join(if self.version == Version::One { "cpu.cfs_quota_us" } else { "cpu.max" });
+        let (file, none) = self.no_quota();
+        let path = self.dir.join(file);
         let file = fs::OpenOptions::new().write(true).open(&path).with_context(|| format!("cannot open {}", path.display()))?;
         let quota = |quota: u64| match self.version {
             Version::One => quota.to_string(),
             Version::Two => format!("{quota} {PERIOD_US}"),
         };
-        let none = if self.version == Version::One { "-1" } else { "max" };
         let mut limit = Limit { file, limited: quota(QUOTA_US), free: quota(QUOTA_LARGE_US) };
         if limit.set(false).is_err() {
             // In version 1, a quota must not exceed that of the cgroup above.
@@ -149,8 +157,8 @@ impl Group {
     pub fn remove(&self, at_most: Duration) -> io::Result<()> {
         let Some(above) = self.dir.parent() else { return Ok(()) };
         // The limit is set to none even if the large quota was refused. Nothing else can be done about an error.
-        let none = if self.version == Version::One { ("cpu.cfs_quota_us", "-1") } else { ("cpu.max", "max") };
-        let _ = fs::write(self.dir.join(none.0), none.1);
+        let (file, none) = self.no_quota();
+        let _ = fs::write(self.dir.join(file), none);
         let listed = if self.is_threaded { "cgroup.threads" } else { "cgroup.procs" };
         let start = Instant::now();
         loop {
