@@ -91,7 +91,7 @@ fn nothing() -> Vec<OsString> {
     ["--no-syscalls", "--signals"].map(OsString::from).to_vec()
 }
 
-/// Returns a set of calls for which something holds.
+/// Returns the calls that `-e abbrev=`, `-e verbose=` or `-e raw=` names.
 pub fn set(set: &str) -> Result<CallSet, Refused> {
     let items = match items(set)? {
         Items::All => return Ok(CallSet::all()),
