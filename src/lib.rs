@@ -25,6 +25,7 @@ mod interrupt;
 mod kernel;
 mod plan;
 mod probe;
+mod recording;
 mod request;
 mod run;
 mod say;

@@ -18,6 +18,8 @@ use std::path::PathBuf;
 pub enum Request {
     /// Trace a command or running tasks.
     Trace(Box<Trace>),
+    /// Show a recording.
+    Replay(Box<Replay>),
     /// `rtrace list`: list what can be traced.
     List {
         /// What to list.
@@ -142,8 +144,34 @@ pub struct Trace {
     pub output: Output,
     /// The options for the run of rtrace itself.
     pub run: Run,
+    /// The recording of the trace, if one is requested.
+    pub recording: Option<Recording>,
     /// Messages about the command line, which `-q` suppresses.
     pub notices: Vec<String>,
+}
+
+/// `rtrace record` and `--record`: a trace is recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// The file.
+    pub path: PathBuf,
+    /// The options that select calls and events, as words of a command line. A replay selects by them.
+    pub selection: Vec<String>,
+    /// The trace is only recorded, and not shown.
+    pub is_alone: bool,
+}
+
+/// `-i`: a recording is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replay {
+    /// The recording.
+    pub file: PathBuf,
+    /// What is shown of it, and how. The target means nothing.
+    pub trace: Trace,
+    /// The words of the command line, for parsing them again behind those of the recording.
+    pub words: Vec<OsString>,
+    /// The words select calls and events.
+    pub selects: bool,
 }
 
 /// The traced tasks.

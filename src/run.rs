@@ -7,14 +7,20 @@
 
 mod end;
 mod initial_state;
+mod record;
+mod replay;
 mod sentences;
 pub mod session;
 mod signals;
+mod sinks;
 mod supervise;
 mod throttle;
 mod verdict;
 mod watch;
+mod work;
 pub mod worker;
+
+pub use replay::replay;
 
 use crate::arm;
 use crate::arm::live::Drain;
@@ -95,20 +101,26 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
     let throttle = traced.filter(|_| request.run.lossless).map(Throttle::create).transpose()?;
 
-    let output = Output::open(&request.output)?;
-    plan.leave_out(output_readers(request, &output));
+    let recording = request.recording.as_ref().map(|of| Ok::<_, anyhow::Error>((of, record::create(&of.path)?))).transpose()?;
+    let output = match &request.recording {
+        Some(recording) if recording.is_alone => None,
+        _ => Some(Output::open(&request.output)?),
+    };
+    plan.leave_out(output.iter().flat_map(|output| output_readers(request, output)));
     let files = Guarded::default();
     plan.leave_out(file_reader(&plan, &files));
-    plan.show_pending(request.show.pending.unwrap_or_else(|| output.is_watched()));
+    plan.show_pending(request.show.pending.unwrap_or_else(|| output.as_ref().is_some_and(Output::is_watched)));
     let plan = plan;
     print_plan(request, &plan, &mut notices);
     let (sender, receiver) = queue(plan.buffers.queue);
     let enough = Arc::new(AtomicBool::new(false));
-    let worker = worker::start(request, &plan, output, receiver, Arc::clone(&enough), files)?;
+    let sinks = output.map(|output| sinks::Planned::new(request, output)).transpose()?;
+    let worker = worker::start(request, &plan, sinks, receiver, Arc::clone(&enough), files)?;
     let armed = arm::arm(&plan, traced, programs, objects).map_err(|error| run_events.refusal(&tracefs).unwrap_or(error))?;
     let throttle = throttle.map(|throttle| throttle::start(throttle, &plan, &armed, &mut notices)).transpose()?;
     let session = Arc::new(session::session(&plan, &armed, request.show.time.is_local()));
     let shown = plan.bind(request, &session)?;
+    let recording = recording.map(|(of, file)| record::begin(of, file, &plan, &session, &tracefs)).transpose()?;
     let mut run = Run {
         request,
         plan: &plan,
@@ -124,7 +136,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
         verbose: request.run.verbose > 0,
         draining: Duration::ZERO,
     };
-    worker.begin(session, shown);
+    worker.begin(worker::Begin { session, shown, recording });
     interrupt::tracing();
     let started = run.run(program.as_ref());
     interrupt::over();

@@ -92,6 +92,9 @@ pub enum Sub {
         #[command(subcommand)]
         what: ProbeSub,
     },
+    /// Record calls and events in a file, which `rtrace -i FILE` shows; perf reads it too
+    #[command(override_usage = "rtrace record [OPTIONS] [--] COMMAND [ARG]...\n       rtrace record [OPTIONS] -p PID | -t TID | -u USER | -G CGROUP | -C CPUS | -a [COMMAND [ARG]...]")]
+    Record(Box<RecordArgs>),
     /// Print a completion script
     Completions { shell: clap_complete::Shell },
     /// Print the candidates for the last word, for the completion scripts
@@ -152,9 +155,48 @@ pub enum ProbeSub {
     },
 }
 
+/// The options of `rtrace record`.
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// Record to FILE; an existing FILE is renamed to FILE.old [default: rtrace.data]
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Exit with status 124 if anything was lost
+    #[arg(long)]
+    pub strict: bool,
+    /// Lose no call: delay COMMAND while a ring buffer is nearly full
+    #[arg(long)]
+    pub lossless: bool,
+    /// Copy at most N bytes of a string [default: 32]
+    #[arg(long, value_name = "N")]
+    pub string_limit: Option<usize>,
+    /// Copy at most N bytes of netlink messages and of control messages [default: 4096]
+    #[arg(long, value_name = "N")]
+    pub struct_limit: Option<usize>,
+    /// Record the call stack of each call, by frame pointers (fp) or as a copy of up to SIZE bytes of the stack (dwarf)
+    #[arg(long, value_name = "fp|dwarf[,SIZE]")]
+    pub call_graph: Option<String>,
+    /// Record the kernel's stack of each call as well
+    #[arg(long)]
+    pub kernel_stack: bool,
+    #[command(flatten)]
+    pub target: TargetArgs,
+    #[command(flatten)]
+    pub what: WhatArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// The command to trace, or to wait for if there is a target, with its arguments
+    #[arg(hide = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Whom to trace")]
 pub struct TargetArgs {
+    /// Show a recording (of `rtrace record` or --record) instead of tracing
+    #[arg(short = 'i', long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+          conflicts_with_all = ["all_cpus", "pid", "tid", "uid", "cgroup", "container", "cpu", "delay", "run_as", "env", "chdir", "inject"])]
+    pub input: Option<PathBuf>,
     /// Trace the whole machine; a COMMAND then only sets how long
     #[arg(short = 'a', long, conflicts_with_all = ["pid", "tid", "uid"])]
     pub all_cpus: bool,
@@ -392,6 +434,9 @@ pub struct OutputArgs {
     /// With --max-size: keep N old files, FILE.1 (the newest) to FILE.N [default: 1]
     #[arg(long, value_name = "N", requires = "max_size", value_parser = clap::value_parser!(u32).range(1..=9999))]
     pub rotate: Option<u32>,
+    /// Record the trace in FILE as well, which `rtrace -i FILE` shows (`rtrace record` only records)
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with = "input")]
+    pub record: Option<PathBuf>,
     /// Write a file for each process: FILE.PID
     #[arg(long, requires = "output")]
     pub output_separately: bool,

@@ -1,10 +1,12 @@
 //! Carries out a request.
 
-use super::{ExitCode, check, complete, completions, list, probe, setup};
-use crate::request::Request;
+use super::{ExitCode, check, complete, completions, environment, list, parse, probe, setup};
+use crate::recording::Reader;
+use crate::request::{Replay, Request};
 use crate::run;
 use crate::say;
 use crate::text::os_error::without_error_numbers;
+use anyhow::bail;
 
 /// Carries out a request, and returns the exit status of rtrace. An error is printed on stderr.
 pub fn carry_out(request: &Request) -> ExitCode {
@@ -26,6 +28,7 @@ pub fn carry_out(request: &Request) -> ExitCode {
 fn fallible(request: &Request) -> anyhow::Result<ExitCode> {
     match request {
         Request::Trace(trace) => run::trace(trace),
+        Request::Replay(request) => replay(request),
         Request::List { what, glob, format } => list::list(*what, glob.as_deref(), *format),
         Request::Probe(what) => probe::carry_out(what),
         Request::Check(format) => check::check(*format),
@@ -33,5 +36,22 @@ fn fallible(request: &Request) -> anyhow::Result<ExitCode> {
         Request::ListUsdt { program, format } => list::usdt::list(program, *format),
         Request::Complete(words) => complete::print(words),
         Request::Completions(shell) => completions::print(*shell),
+    }
+}
+
+/// Shows a recording. If the request selects no events itself, those are shown that the recorder selected.
+fn replay(request: &Replay) -> anyhow::Result<ExitCode> {
+    let reader = Reader::open(&request.file)?;
+    let recorded = &reader.begin().selection;
+    if request.selects || recorded.is_empty() {
+        return run::replay(&request.trace, reader, request.selects);
+    }
+    match parse::with_selection(recorded, &request.words, &environment()) {
+        Ok(Request::Replay(request)) => run::replay(&request.trace, reader, false),
+        _ => bail!(
+            "this version does not understand what {} selected ({}): select calls by -e",
+            request.file.display(),
+            recorded.join(" ")
+        ),
     }
 }

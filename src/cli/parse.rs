@@ -5,6 +5,7 @@
 
 mod graphs;
 mod probe;
+mod recording;
 mod show;
 mod target;
 mod what;
@@ -23,6 +24,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+pub use recording::with_selection;
 
 /// The reason why parsing ended without a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,14 +70,21 @@ pub fn request(argv: &[OsString], around: &Surroundings) -> Result<Request, Stop
     }
     if let Some(subcommand) = Cli::from_arg_matches(&without_environment).map_err(wrong_usage)?.subcommand {
         refuse_options_before(&without_environment)?;
-        return request_of_subcommand(subcommand);
+        return match (subcommand, without_environment.subcommand()) {
+            (Sub::Record(args), Some((_, matches))) => recording::record(*args, matches, around),
+            (subcommand, _) => request_of_subcommand(subcommand),
+        };
     }
     let no_config = without_environment.get_flag("no_config");
     let config = if no_config { Config::default() } else { read_config(around)? };
     let options = if no_config { Vec::new() } else { options_of_environment(around)? };
-    let matches = if options.is_empty() { without_environment } else { matches(&[&options, typed].concat())? };
+    let words = [&options, typed].concat();
+    let matches = if options.is_empty() { without_environment } else { matches(&words)? };
     let cli = Cli::from_arg_matches(&matches).map_err(wrong_usage)?;
     refuse_reserved(typed, &cli.command)?;
+    if cli.target.input.is_some() {
+        return recording::replay(cli, &matches, &words, &config, around);
+    }
     trace(cli, &matches, &config, around).map(|trace| Request::Trace(Box::new(trace)))
 }
 
@@ -86,6 +96,8 @@ fn request_of_subcommand(subcommand: Sub) -> Result<Request, Stop> {
         Sub::Probe { what } => Ok(Request::Probe(probe::probing(what))),
         Sub::Completions { shell } => Ok(Request::Completions(shell)),
         Sub::Complete { words } => Ok(Request::Complete(words)),
+        // The caller has the words.
+        Sub::Record(_) => Err(wrong("record: its options are missing")),
     }
 }
 
@@ -175,7 +187,7 @@ fn refuse_options_before(matches: &ArgMatches) -> Result<(), Stop> {
     }
 }
 
-const RESERVED: [&str; 5] = ["record", "script", "report", "evlist", "convert"];
+const RESERVED: [&str; 4] = ["script", "report", "evlist", "convert"];
 
 /// Refuses to trace programs whose names are reserved for subcommands that this version does not have.
 fn refuse_reserved(typed: &[OsString], command: &[OsString]) -> Result<(), Stop> {
@@ -274,6 +286,7 @@ fn trace(cli: Cli, matches: &ArgMatches, config: &Config, around: &Surroundings)
         graphs: graphs::graphs(&cli)?,
         output: show::output(&cli, config, around)?,
         run: show::run(&cli, config, around)?,
+        recording: recording::beside(&cli, matches, config)?,
         target: target::target(cli)?,
         notices,
     })

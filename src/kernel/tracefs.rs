@@ -147,6 +147,14 @@ impl Tracefs {
         Format::parse(&text).map_err(|error| EventError::Format { path, error })
     }
 
+    /// Reads the text of an event's format file.
+    ///
+    /// # Errors
+    /// Fails if there is no such event, or its file may not be read.
+    pub fn format_text(&self, subsystem: &str, name: &str) -> Result<String, EventError> {
+        self.read(subsystem, name, "format").map(|(_, text)| text)
+    }
+
     /// Reads an event's number, which is the value for perf_event_open's `config`.
     ///
     /// # Errors

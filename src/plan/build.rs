@@ -32,7 +32,7 @@ use anyhow::anyhow;
 /// processes up to the terminal, which is never long.
 const CARRIERS_MAX: usize = 256;
 /// Nanoseconds after which a call in flight is shown as pending, so that no call stays invisible for longer.
-const PENDING_AFTER: u64 = 100_000_000;
+pub const PENDING_AFTER: u64 = 100_000_000;
 
 /// Builds the plan for this engine. If no syscalls are selected, the plan does not depend on the engine. `made` are the
 /// events that were created for probes, and `outputs` are the events of the user's BPF programs.

@@ -31,7 +31,7 @@ pub(crate) mod sums;
 mod target;
 
 pub use buffers::{Buffers, RingSize};
-pub use build::build;
+pub use build::{PENDING_AFTER, build};
 pub use by_device::probes;
 pub use command::program;
 pub use mechanism::{Mechanism, without};

@@ -1,7 +1,7 @@
 //! The end of a trace: disables the events, prints the verdict, and returns the exit status.
 
-use super::worker::Outcome;
-use super::{Run, sentences};
+use super::work::Outcome;
+use super::{Run, record, sentences};
 use crate::event::verdict::ShortageKind;
 use crate::event::{NoticeCode, Synthesized};
 use crate::interrupt;
@@ -78,6 +78,14 @@ impl Run<'_> {
         }
         for sentence in sentences::account(verdict, &self.request.run, outcome.is_quiet()) {
             say!("rtrace: {sentence}");
+        }
+        if let Some((recording, totals)) = self.request.recording.as_ref().zip(outcome.recorded.as_ref()) {
+            if !self.request.run.quiet {
+                say!("rtrace: {}", record::sentence(&recording.path, totals));
+            }
+            if recording.is_alone && totals.lost > 0 && (self.request.run.strict || self.request.run.lossless) {
+                return ExitCode::Lost;
+            }
         }
         if failed.is_some_and(|error| !error.downcast_ref().is_some_and(is_given_up)) {
             return ExitCode::Failed;

@@ -1,123 +1,82 @@
-//! The worker thread: it merges rounds, pairs and decodes records, and prints lines while the main thread drains the
-//! rings.
+//! The worker thread: it records rounds, or merges them, pairs and decodes records, and prints lines, while the main
+//! thread drains the rings.
 
+use super::sinks;
 use super::verdict::Selection;
+use super::work::{Outcome, Shown, Work};
 use crate::engine::Engine;
-use crate::engine::view::View;
-use crate::event::{Event, Notice, NoticeCode, Verdict};
-use crate::gate::{self, Gate};
-use crate::interrupt::{self, Waiter};
+use crate::gate;
 use crate::kernel::remote_files::Guarded;
 use crate::plan::Plan;
+use crate::recording::{Totals, Writer};
 use crate::request::{Graphs, Trace};
-use crate::say;
 use crate::session::Session;
-use crate::show::{Mode, Style};
-use crate::sink::call_table::CallTable;
-use crate::sink::graph::Graph;
-use crate::sink::output::{Output, SharedOutput, is_quiet_end};
-use crate::sink::stack_summary::StackSummary;
-use crate::sink::summary::Summary;
-use crate::sink::text::Text;
-use crate::sink::{Sink, TraceResult};
 use crate::source::Input;
 use crate::source::files::{LiveMappings, LiveNames};
 use crate::source::proc_reader::LiveProcReader;
 use crate::source::queue::Receiver;
-use crate::stack::name::Names;
-use crate::stack::naming::{LibraryNames, Naming, Wanted};
+use crate::stack::naming::{Naming, Wanted};
 use crate::stack::symbols::Options;
 use crate::stack::symbols::debuginfod::Debuginfod;
 use crate::sys::{clock, rights};
-use crate::task::ProcReader;
 use anyhow::Context;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-
-/// How long the end of a trace waits for symbols that are being downloaded.
-const NAMES_WAIT: Duration = Duration::from_secs(60);
 
 /// The running worker.
 #[derive(Debug)]
 pub struct Worker {
-    begin: mpsc::Sender<(Arc<Session>, gate::Settings)>,
+    begin: mpsc::Sender<Begin>,
     thread: JoinHandle<Outcome>,
 }
 
-/// The result of a trace.
+/// What the worker needs besides the rounds, once the events are armed.
 #[derive(Debug)]
-pub struct Outcome {
-    /// What the trace has, what it lacks, and why.
-    pub verdict: Verdict,
-    /// The error of the output.
-    pub failed: Option<anyhow::Error>,
-    /// The CPU time of the worker.
-    pub cpu: Duration,
-}
-
-impl Outcome {
-    /// Returns whether the output was written as long as it had a reader. This needs no message, unless the user
-    /// requests one.
-    pub fn is_quiet(&self) -> bool {
-        let error = self.failed.as_ref().map(|failed| failed.downcast_ref::<io::Error>());
-        error.is_none_or(|error| error.is_some_and(is_quiet_end))
-    }
+pub struct Begin {
+    /// The armed events, the machine and the tasks.
+    pub session: Arc<Session>,
+    /// Which events are shown.
+    pub shown: gate::Settings,
+    /// The recording of the trace, if there is one.
+    pub recording: Option<Writer>,
 }
 
 /// Starts the worker before the events are opened, so that its thread can be excluded from a system-wide trace. It
-/// waits for [`Worker::begin`], and ends with the queue.
+/// waits for [`Worker::begin`], and ends with the queue. Without sinks, it only records.
 ///
 /// # Errors
-/// The thread or an output file cannot be created.
+/// The thread cannot be created.
 pub fn start(
     request: &Trace,
     plan: &Plan,
-    output: Output,
+    sinks: Option<sinks::Planned>,
     rounds: Receiver,
     enough: Arc<AtomicBool>,
     files: Guarded,
 ) -> anyhow::Result<Worker> {
-    let (begin, session) = mpsc::channel::<(Arc<Session>, gate::Settings)>();
-    let (show, pending_after, selection) = (request.show.clone(), plan.pending_after, Selection::of(request));
-    let color = output.color(request.output.color);
-    let graph = Graph::new(&request.graphs)?;
+    let (begin, receiver) = mpsc::channel::<Begin>();
+    let (pending_after, selection) = (plan.pending_after, Selection::of(request));
     let graphs = request.graphs.clone();
     let kernel_frames = plan.events.iter().any(|event| event.stack.kernel_chain);
     let live_names = if kernel_frames { LiveNames::read_ahead(files.clone()) } else { LiveNames::new(files.clone()) };
     let receive = move || {
         rights::drop_in_worker();
-        session.recv()
+        receiver.recv()
     };
-    let work = move || match receive() {
-        Ok((session, shown)) => {
-            let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
-            if let Some(graph) = graph {
-                sinks.push(Box::new(graph));
-            }
-            let shared = output.shared();
-            // In JSON, this sink writes the first and the last object, and the objects of a summary stand between them.
-            if matches!(show.mode, Mode::Lines | Mode::Both) || show.style == Style::Json {
-                sinks.push(Box::new(Text::new(&show, color, shared.clone())));
-            }
-            let has_summary = matches!(show.mode, Mode::Summary | Mode::Both);
-            if has_summary && show.style == Style::Strace {
-                sinks.push(Box::new(CallTable::new(show.strace.summary.clone(), show.mode == Mode::Both, shared.clone())));
-            } else if has_summary {
-                sinks.push(Box::new(Summary::new(&show, shared.clone())));
-            }
-            if let Some(paths) = StackSummary::new(&graphs, show.style, shared.clone()) {
-                sinks.push(Box::new(paths));
-            }
+    let work = move || match (receive(), sinks) {
+        (Ok(Begin { session, shown, recording }), Some(sinks)) => {
+            let engine = Engine::new(&session, pending_after, Box::new(LiveMappings(files.clone())));
+            let shown = Shown { gate: shown, selection, enough };
             let naming = naming(&graphs, live_names, files);
-            let mut work = Work::new(session, pending_after, (shown, selection), sinks, shared, enough, naming);
-            work.deferred = graphs.names_at_end.then(Vec::new);
-            work.process_rounds(&rounds)
+            let work = Work::new(session, engine, shown, sinks.create(), (naming, Guarded::unanswered));
+            let work = work.reading_proc(Box::new(LiveProcReader::default())).deferring(graphs.names_at_end);
+            process_rounds(work, &rounds, Recorder::new(recording))
         }
+        (Ok(Begin { recording, .. }), None) => record_rounds(&rounds, Recorder::new(recording), &enough),
         // Arming failed, which the main thread reports.
-        Err(mpsc::RecvError) => Outcome { verdict: Verdict::default(), failed: None, cpu: Duration::ZERO },
+        (Err(mpsc::RecvError), _) => Outcome::default(),
     };
     let thread = std::thread::Builder::new().name("rtrace-worker".to_owned()).spawn(work).context("cannot create the worker thread")?;
     Ok(Worker { begin, thread })
@@ -130,192 +89,83 @@ fn naming(graphs: &Graphs, live: LiveNames, files: Guarded) -> Naming<Guarded> {
     Naming::new(files, options, Box::new(live), wanted)
 }
 
-impl Worker {
-    /// Sends the session and the gate's settings to the worker, which then starts to work.
-    pub fn begin(&self, session: Arc<Session>, shown: gate::Settings) {
-        // If the worker has ended, its error is returned by `join`.
-        let _ = self.begin.send((session, shown));
+/// Processes rounds until the queue ends. The queue is emptied even after a failed write: the main thread must be able
+/// to end, and the account must be complete.
+fn process_rounds(mut work: Work<Guarded>, rounds: &Receiver, mut recorder: Recorder) -> Outcome {
+    let mut events = Vec::new();
+    while let Some(round) = rounds.pop() {
+        let round = Input::Round(round);
+        recorder.input(&round);
+        if let Some(answers) = work.process(round, &mut events) {
+            recorder.input(&answers);
+        }
+        rounds.recycle(work.spent());
+    }
+    let shown = work.finish(&mut events);
+    let (recorded, failed) = recorder.finish();
+    Outcome { failed: shown.failed.or(failed), recorded, cpu: clock::of_thread(), ..shown }
+}
+
+/// Writes rounds to the recording until the queue ends. `enough` is set if they cannot be written.
+fn record_rounds(rounds: &Receiver, mut recorder: Recorder, enough: &AtomicBool) -> Outcome {
+    while let Some(round) = rounds.pop() {
+        let input = Input::Round(round);
+        recorder.input(&input);
+        if let Input::Round(mut round) = input {
+            round.chunks.iter_mut().for_each(|chunk| chunk.bytes.clear());
+            rounds.recycle(round);
+        }
+        if recorder.failed.is_some() {
+            enough.store(true, Ordering::Relaxed);
+        }
+    }
+    let (recorded, failed) = recorder.finish();
+    Outcome { failed, recorded, cpu: clock::of_thread(), ..Outcome::default() }
+}
+
+/// The recording of a trace, until a write fails. This is the tap: all that the events follow from passes here, in
+/// order.
+struct Recorder {
+    writer: Option<Writer>,
+    failed: Option<io::Error>,
+}
+
+impl Recorder {
+    fn new(writer: Option<Writer>) -> Recorder {
+        Recorder { writer, failed: None }
     }
 
-    /// Waits until all records that were sent are printed.
+    fn input(&mut self, input: &Input) {
+        if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.input(input)) {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// Completes the recording. Returns what it has, and why it could not be written.
+    fn finish(self) -> (Option<Totals>, Option<anyhow::Error>) {
+        let finished = self.writer.map(Writer::finish).transpose();
+        let (recorded, error) = match (finished, self.failed) {
+            (Ok(totals), failed) => (totals, failed),
+            (Err(error), failed) => (None, Some(failed.unwrap_or(error))),
+        };
+        let named = |error| anyhow::Error::new(error).context("the recording could not be written to its end");
+        (recorded, error.map(named))
+    }
+}
+
+impl Worker {
+    /// Sends the worker what it has waited for. It then starts to work.
+    pub fn begin(&self, begin: Begin) {
+        // If the worker has ended, its error is returned by `join`.
+        let _ = self.begin.send(begin);
+    }
+
+    /// Waits until all records that were sent are printed and recorded.
     ///
     /// # Errors
     /// The worker panicked.
     pub fn join(self) -> anyhow::Result<Outcome> {
         drop(self.begin);
         self.thread.join().map_err(|_| anyhow::anyhow!("the worker thread panicked: this is a bug in rtrace"))
-    }
-}
-
-struct Work {
-    session: Arc<Session>,
-    engine: Engine,
-    gate: Gate,
-    selection: Selection,
-    sinks: Vec<Box<dyn Sink>>,
-    naming: Naming<Guarded>,
-    /// The events that are shown when all symbols are available (`--resolve-at-end`).
-    deferred: Option<Vec<Event>>,
-    proc: LiveProcReader,
-    /// Set when no more records are needed.
-    enough: Arc<AtomicBool>,
-    /// The error after which the output is no longer written.
-    failed: Option<io::Error>,
-    /// The number of selected calls since that error.
-    unwritten_calls: u64,
-    output: SharedOutput,
-}
-
-impl Work {
-    fn new(
-        session: Arc<Session>,
-        pending_after: Option<u64>,
-        (gate, selection): (gate::Settings, Selection),
-        sinks: Vec<Box<dyn Sink>>,
-        output: SharedOutput,
-        enough: Arc<AtomicBool>,
-        naming: Naming<Guarded>,
-    ) -> Work {
-        let engine = Engine::new(&session, pending_after, Box::new(LiveMappings(naming.files())));
-        Work {
-            session,
-            engine,
-            gate: Gate::new(gate),
-            selection,
-            sinks,
-            naming,
-            deferred: None,
-            proc: LiveProcReader::default(),
-            enough,
-            failed: None,
-            unwritten_calls: 0,
-            output,
-        }
-    }
-
-    /// Processes rounds until the queue ends. The queue is emptied even after a failed write: the main thread must be
-    /// able to end, and the account must be complete.
-    fn process_rounds(&mut self, rounds: &Receiver) -> Outcome {
-        let mut events = Vec::new();
-        while let Some(round) = rounds.pop() {
-            self.pass(Input::Round(round), &mut events);
-            self.answer(&mut events);
-            rounds.recycle(self.engine.spent());
-            self.emit(&mut events);
-        }
-        self.engine.end(&self.session, &mut events);
-        self.emit(&mut events);
-        let verdict = self.end();
-        let finished = self.output.lock().unwrap_or_else(PoisonError::into_inner).finish();
-        Outcome { verdict, failed: self.failed.take().map(Into::into).or(finished.err()), cpu: clock::of_thread() }
-    }
-
-    /// Passes input to the engine. This function is the tap: all that the events follow from passes here, in order.
-    fn pass(&mut self, input: Input, events: &mut Vec<Event>) {
-        self.engine.input(&self.session, input, events);
-    }
-
-    /// Performs the reads of /proc that the engine asks for, and passes the answers to it.
-    fn answer(&mut self, events: &mut Vec<Event>) {
-        let reads = self.engine.take_reads();
-        if !reads.is_empty() {
-            let answers = self.proc.answer(&reads);
-            self.pass(Input::Answers(answers), events);
-        }
-    }
-
-    /// Shows the events that are due.
-    fn emit(&mut self, events: &mut Vec<Event>) {
-        self.show(events);
-        self.engine.gone().into_iter().for_each(|pid| self.naming.end(pid));
-        self.engine.recycle(events);
-        if let Some(why) = self.naming.take_problem() {
-            self.engine.notice(say::notice(NoticeCode::NamesMissing, why), events);
-            self.show(events);
-            self.engine.recycle(events);
-        }
-        if self.gate.is_full() || self.failed.is_some() {
-            self.enough.store(true, Ordering::Relaxed);
-        }
-    }
-
-    fn show(&mut self, events: &mut Vec<Event>) {
-        let Work { session, engine, gate, sinks, naming, deferred, failed, unwritten_calls, .. } = self;
-        let names = LibraryNames { naming, library: engine.library() };
-        let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
-        let Some(deferred) = deferred else {
-            for event in events.iter_mut() {
-                if gate.lets_through(event, &view) {
-                    pass_to_sinks(sinks, event, &view, failed, unwritten_calls);
-                }
-            }
-            if failed.is_none() {
-                *failed = sinks.iter_mut().try_for_each(|sink| sink.tick(&view)).err();
-            }
-            return;
-        };
-        for mut event in events.drain(..) {
-            if gate.lets_through(&mut event, &view) {
-                // A symbol that is requested now is available at the end.
-                event.kind.stack().into_iter().for_each(|stack| names.frames(event.task.pid, stack, &mut |_| {}));
-                event.kind.caller().into_iter().for_each(|caller| _ = names.function(event.task.pid, &caller.frame));
-                deferred.push(event);
-            }
-        }
-    }
-
-    /// Shows the deferred events, ends the sinks, and returns the verdict.
-    fn end(&mut self) -> Verdict {
-        if self.deferred.is_some() && self.naming.is_waiting() {
-            let until = Instant::now() + NAMES_WAIT;
-            // Symbols that are not available by then are not shown.
-            let _ = interrupt::patiently(Waiter::Worker, |step| {
-                self.naming.wait(until.min(Instant::now() + step));
-                (!self.naming.is_waiting() || Instant::now() >= until).then_some(())
-            });
-        }
-        let Work { session, engine, gate, selection, sinks, naming, deferred, failed, unwritten_calls, .. } = self;
-        let names = LibraryNames { naming, library: engine.library() };
-        let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
-        for event in deferred.take().unwrap_or_default() {
-            pass_to_sinks(sinks, &event, &view, failed, unwritten_calls);
-        }
-        let mut verdict = selection.verdict(session, engine.ledger(), gate);
-        verdict.unanswered_files = naming.files().unanswered();
-        let result = TraceResult { ledger: engine.ledger(), verdict: &verdict };
-        let ended = end_sinks(sinks, &result, &view);
-        *failed = failed.take().or(ended.err());
-        // The final output may have stacks that needed further files.
-        verdict.unanswered_files = naming.files().unanswered();
-        if failed.is_some() {
-            verdict.give_up(*unwritten_calls + sinks.iter().map(|sink| sink.unwritten()).max().unwrap_or_default());
-        }
-        verdict
-    }
-}
-
-/// Lets the sinks write their final output. If a sink returns a notice about it, all sinks get that notice. A sink
-/// whose output cannot be written does not keep the others from writing theirs; the first error is returned.
-fn end_sinks(sinks: &mut [Box<dyn Sink>], result: &TraceResult, view: &View) -> io::Result<()> {
-    let mut done = each_sink(sinks, |sink| sink.end(result, view));
-    let said: Vec<Notice> = sinks.iter_mut().filter_map(|sink| sink.said()).collect();
-    for notice in said {
-        let event = Event::of_notice(view.now, notice);
-        done = done.and(each_sink(sinks, |sink| sink.event(&event, view)));
-    }
-    let finished = each_sink(sinks, |sink| sink.finish(result, view));
-    done.and(finished)
-}
-
-/// Calls a function for every sink, and returns the first error.
-fn each_sink(sinks: &mut [Box<dyn Sink>], mut call: impl FnMut(&mut dyn Sink) -> io::Result<()>) -> io::Result<()> {
-    sinks.iter_mut().map(|sink| call(sink.as_mut())).fold(Ok(()), io::Result::and)
-}
-
-/// Passes an event to the sinks, unless a write has failed.
-fn pass_to_sinks(sinks: &mut [Box<dyn Sink>], event: &Event, view: &View, failed: &mut Option<io::Error>, unwritten_calls: &mut u64) {
-    match failed {
-        Some(_) => *unwritten_calls += event.kind.calls(),
-        None => *failed = sinks.iter_mut().try_for_each(|sink| sink.event(event, view)).err(),
     }
 }

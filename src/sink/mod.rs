@@ -4,7 +4,7 @@
 pub mod call_table;
 pub mod graph;
 pub mod output;
-mod path;
+pub mod path;
 pub mod stack_summary;
 pub mod summary;
 pub mod text;

@@ -77,7 +77,7 @@ pub(super) const MISC_COMM_EXEC: u16 = 1 << 13;
 /// PROT_EXEC of mmap(2), in PERF_RECORD_MMAP2's `prot`.
 pub(super) const PROT_EXEC: u32 = 4;
 /// `struct perf_event_header`: type, misc, size.
-pub(super) const HEADER_BYTES: usize = 8;
+pub const HEADER_BYTES: usize = 8;
 
 /// The bytes of the identifier and the raw size, which precede the raw bytes in a sample of [`field::PROGRAM_OUTPUT`].
 const SIZED_BYTES: usize = 12;
@@ -93,6 +93,8 @@ pub enum Fault {
     UnknownEvent(u64),
     #[error("is of an event whose sample layout {0:#x} is not supported")]
     Layout(u64),
+    #[error("is too large for a file ({size} bytes with its time, task and CPU)")]
+    Large { size: usize },
 }
 
 /// The fields of a record that the merge needs.
@@ -213,10 +215,14 @@ impl<'a> Frame<'a> {
         Some(Record { time: stamp.time, cpu, task, body: Body::Sample(sample) })
     }
 
+    /// Returns the size of the fields that `sample_id_all` appends to a record with this layout that is no sample.
+    pub(super) fn trailer_bytes(&self, layout: u64) -> usize {
+        8 * (layout & field::TRAILER).count_ones() as usize
+    }
+
     #[cold]
     fn side_band(&self, layout: u64, stamp: Stamp, ring: u32) -> Option<Record<'a>> {
-        let trailer_bytes = 8 * (layout & field::TRAILER).count_ones() as usize;
-        let (own, trailer) = self.body.split_at_checked(self.body.len().checked_sub(trailer_bytes)?)?;
+        let (own, trailer) = self.body.split_at_checked(self.body.len().checked_sub(self.trailer_bytes(layout))?)?;
         let mut trailer = Fields { rest: trailer, layout };
         let task = if layout & field::TID == 0 { TaskId::default() } else { trailer.task()? };
         trailer.optional(field::TIME)?; // which the stamp has

@@ -4,6 +4,7 @@
 //! inverse of [`super::frame`], so tests need no privileges to produce records. It neither sorts nor checks the
 //! records.
 
+use super::bytes_of_pair;
 use super::chunk::{Chunk, Form, Round};
 use super::frame::{HEADER_BYTES, MISC_COMM_EXEC, PROT_EXEC, field, kind};
 use crate::event::{EventIndex, Synthesized, TaskId, Time};
@@ -50,7 +51,7 @@ impl<'a> RecordWriter<'a> {
 
     /// Writes a PERF_RECORD_COMM.
     pub fn comm(&mut self, task: TaskId, time: Time, comm: &[u8], exec: bool) -> &mut Self {
-        let mut body = pair(task.pid, task.tid).to_vec();
+        let mut body = bytes_of_pair(task.pid, task.tid).to_vec();
         push_text(&mut body, comm);
         self.side_band(kind::COMM, if exec { MISC_COMM_EXEC } else { 0 }, task, time, &body)
     }
@@ -67,7 +68,7 @@ impl<'a> RecordWriter<'a> {
 
     /// Writes a PERF_RECORD_MMAP2.
     pub fn map(&mut self, task: TaskId, time: Time, (start, len, offset): (u64, u64, u64), executable: bool, path: &[u8]) -> &mut Self {
-        let mut body = pair(task.pid, task.tid).to_vec();
+        let mut body = bytes_of_pair(task.pid, task.tid).to_vec();
         let protection = if executable { u64::from(PROT_EXEC) } else { 0 };
         for number in [start, len, offset, 0, 0, 0, protection] {
             body.extend(number.to_le_bytes());
@@ -117,12 +118,12 @@ impl<'a> RecordWriter<'a> {
         };
         put(field::IDENTIFIER, origin.to_le_bytes());
         put(field::IP, ip.to_le_bytes());
-        put(field::TID, pair(task.pid, task.tid));
+        put(field::TID, bytes_of_pair(task.pid, task.tid));
         put(field::TIME, time.0.to_le_bytes());
         put(field::ADDR, address.to_le_bytes());
         put(field::ID, origin.to_le_bytes());
         put(field::STREAM_ID, origin.to_le_bytes());
-        put(field::CPU, pair(self.cpu as i32, 0));
+        put(field::CPU, bytes_of_pair(self.cpu as i32, 0));
         put(field::PERIOD, 1u64.to_le_bytes());
         put(field::CALLCHAIN, 0u64.to_le_bytes());
         if layout & field::RAW != 0 {
@@ -137,7 +138,7 @@ impl<'a> RecordWriter<'a> {
     }
 
     fn family(&mut self, kind: u32, task: TaskId, parent: TaskId, current: TaskId, time: Time) -> &mut Self {
-        let body = [pair(task.pid, parent.pid), pair(task.tid, parent.tid), time.0.to_le_bytes()].concat();
+        let body = [bytes_of_pair(task.pid, parent.pid), bytes_of_pair(task.tid, parent.tid), time.0.to_le_bytes()].concat();
         self.side_band(kind, 0, current, time, &body)
     }
 
@@ -147,11 +148,11 @@ impl<'a> RecordWriter<'a> {
         let layout = self.layout(id);
         let mut body = body.to_vec();
         let trailer = [
-            (field::TID, pair(current.pid, current.tid)),
+            (field::TID, bytes_of_pair(current.pid, current.tid)),
             (field::TIME, time.0.to_le_bytes()),
             (field::ID, id.to_le_bytes()),
             (field::STREAM_ID, id.to_le_bytes()),
-            (field::CPU, pair(self.cpu as i32, 0)),
+            (field::CPU, bytes_of_pair(self.cpu as i32, 0)),
             (field::IDENTIFIER, id.to_le_bytes()),
         ];
         body.extend(trailer.iter().filter(|(bit, _)| layout & bit != 0).flat_map(|(_, bytes)| bytes));
@@ -190,10 +191,6 @@ pub fn raw_record(format: &crate::kernel::format::Format, values: &[(&str, u64)]
         }
     }
     raw
-}
-
-fn pair(low: i32, high: i32) -> [u8; 8] {
-    (u64::from(low as u32) | u64::from(high as u32) << 32).to_le_bytes()
 }
 
 /// Appends text with a terminating NUL, padded to complete words, as the kernel does.

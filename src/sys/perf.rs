@@ -148,7 +148,42 @@ pub struct Count {
     pub lost: Option<u64>,
 }
 
+/// The attributes of an event as numbers, for files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AttrNumbers {
+    /// PERF_TYPE_*, or the number of a device.
+    pub kind: u32,
+    /// The number of the tracepoint or of the software event.
+    pub config: u64,
+    /// The bits behind `read_format`, from `disabled` on.
+    pub flags: u64,
+    /// `sample_regs_user`
+    pub registers: u64,
+    /// `sample_stack_user`
+    pub stack_bytes: u32,
+}
+
+impl AttrNumbers {
+    /// A software event that never happens, and whose samples others write.
+    pub fn dummy() -> AttrNumbers {
+        let attr = Attr { counts: Counts::SideBand { maps: false }, inherit: false, watermark: 0, stack: StackFields::default() };
+        attr.numbers()
+    }
+}
+
 impl Attr {
+    /// Returns the attributes as numbers. Those of a probe lack its place.
+    pub fn numbers(&self) -> AttrNumbers {
+        let raw = self.raw();
+        AttrNumbers {
+            kind: raw.type_,
+            config: raw.config,
+            flags: raw._bitfield_1.get(0, 64),
+            registers: raw.sample_regs_user,
+            stack_bytes: raw.sample_stack_user,
+        }
+    }
+
     fn raw(&self) -> b::perf_event_attr {
         let mut attr = b::perf_event_attr { size: size_of::<b::perf_event_attr>() as u32, ..Default::default() };
         let software = b::PERF_TYPE_SOFTWARE;

@@ -53,7 +53,7 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     let target = &cli.target;
     let is_named =
         !target.pid.is_empty() || !target.tid.is_empty() || target.uid.is_some() || target.cgroup.is_some() || target.container.is_some();
-    let is_of_all = !is_named && (target.all_cpus || target.cpu.is_some() || cli.command.is_empty()) && summary_by == SummaryBy::OneTable;
+    let is_of_all = !is_named && target.input.is_none() && (target.all_cpus || target.cpu.is_some() || cli.command.is_empty()) && summary_by == SummaryBy::OneTable;
     let lines = &cli.lines;
     let arg_names = config.show_arg_names.unwrap_or(true);
     let style = match lines.style {

@@ -1,0 +1,126 @@
+//! Parses the options for recordings: `rtrace record`, `--record` and `-i`.
+
+use super::{Stop, matches, read_config, trace, wrong};
+use crate::cli::args::{Cli, RecordArgs, WhatArgs};
+use crate::cli::config::Config;
+use crate::request::{Recording, Replay, Request, Target, TaskSelection};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+/// Options that say what to trace and are no selection of events: a recording does not need them to be shown.
+const NOT_SELECTING: [&str; 2] = ["inject", "max_events"];
+
+/// Returns the request of `rtrace record`. `matches` are those of the subcommand.
+///
+/// # Errors
+/// An option is wrong, or does not apply to recordings.
+pub fn record(args: RecordArgs, matches: &ArgMatches, around: &super::Surroundings) -> Result<Request, Stop> {
+    let config = if args.run.no_config { Config::default() } else { read_config(around)? };
+    let path = args.output.unwrap_or_else(|| PathBuf::from("rtrace.data"));
+    let mut cli = Cli::from_arg_matches(&super::matches(&[])?).map_err(super::wrong_usage)?;
+    cli.target = args.target;
+    cli.what = args.what;
+    cli.graphs.call_graph = args.call_graph;
+    cli.graphs.kernel_stack = args.kernel_stack;
+    cli.lines.string_limit = args.string_limit;
+    cli.lines.struct_limit = args.struct_limit;
+    cli.output.strict = args.strict;
+    cli.output.lossless = args.lossless;
+    cli.run = args.run;
+    cli.command = args.command;
+    if cli.target.input.is_some() {
+        return Err(wrong("record -i: a recording is read by `rtrace -i FILE`, and not recorded again"));
+    }
+    if cli.what.max_events.is_some() {
+        return Err(wrong("record --max-events: a recorder does not count lines; give it to `rtrace -i FILE`"));
+    }
+    let selection = selection(matches, &config)?;
+    let mut trace = trace(cli, matches, &config, around)?;
+    trace.recording = Some(Recording { path, selection, is_alone: true });
+    Ok(Request::Trace(Box::new(trace)))
+}
+
+/// Returns what `--record` asks for, if it is given.
+pub fn beside(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<Option<Recording>, Stop> {
+    let Some(path) = cli.output.record.clone() else { return Ok(None) };
+    Ok(Some(Recording { path, selection: selection(matches, config)?, is_alone: false }))
+}
+
+/// Returns the request of `-i FILE`. `words` are the options, those of RTRACE_OPTS included.
+///
+/// # Errors
+/// An option is wrong, or does not apply to recordings.
+pub fn replay(cli: Cli, matches: &ArgMatches, words: &[OsString], config: &Config, around: &super::Surroundings) -> Result<Request, Stop> {
+    let file = cli.target.input.clone().unwrap_or_default();
+    if let Some(word) = cli.command.first() {
+        return Err(wrong(format!("-i {}: a recording has its command already; leave `{}` out", file.display(), word.to_string_lossy())));
+    }
+    let selects = chosen(matches).next().is_some();
+    // What the recorder's configuration selected is in the recording.
+    let config = Config { add_events: None, signals: None, ..config.clone() };
+    let mut trace = trace(cli, matches, &config, around)?;
+    trace.target = Target::Running { tasks: TaskSelection::All, timer: None };
+    Ok(Request::Replay(Box::new(Replay { file, trace, words: words.to_vec(), selects })))
+}
+
+/// Returns the request of `-i FILE` with the selection of the recording. `recorded` are its words, and `words` those of
+/// the request.
+///
+/// # Errors
+/// This version does not know the recorder's options.
+pub fn with_selection(recorded: &[String], words: &[OsString], around: &super::Surroundings) -> Result<Request, Stop> {
+    let words: Vec<OsString> = recorded.iter().map(OsString::from).chain(words.iter().cloned()).collect();
+    let matches = matches(&words)?;
+    let no_config = matches.get_flag("no_config");
+    let config = if no_config { Config::default() } else { read_config(around)? };
+    let cli = Cli::from_arg_matches(&matches).map_err(super::wrong_usage)?;
+    replay(cli, &matches, &words, &config, around)
+}
+
+/// Returns the options that select calls and events, as words in the order of the command line.
+fn selection(matches: &ArgMatches, config: &Config) -> Result<Vec<String>, Stop> {
+    let mut words = Vec::new();
+    if let Some(text) = &config.add_events {
+        words.extend(["-e".to_owned(), text.clone()]);
+    }
+    let mut typed = Vec::new();
+    for arg in chosen(matches) {
+        let id = arg.get_id().as_str();
+        let option = format!("--{}", arg.get_long().unwrap_or_default());
+        let indices: Vec<usize> = matches.indices_of(id).into_iter().flatten().collect();
+        if matches!(arg.get_action(), ArgAction::SetTrue) {
+            typed.push((indices.first().copied().unwrap_or_default(), option, None));
+            continue;
+        }
+        for (index, value) in indices.into_iter().zip(matches.get_raw(id).into_iter().flatten()) {
+            let value = String::from_utf8(value.to_os_string().into_vec()).map_err(|_| wrong(format!("{option}: it is not UTF-8")))?;
+            typed.push((index, option.clone(), Some(value)));
+        }
+    }
+    typed.sort_by_key(|(index, ..)| *index);
+    let has_items = matches.contains_id("event") || matches.contains_id("probe");
+    // Events of the configuration are traced beside the syscalls, not instead of them.
+    if config.add_events.is_some() && !has_items {
+        words.push("--syscalls".to_owned());
+    }
+    words.extend(typed.into_iter().map(|(_, option, value)| value.map_or(option.clone(), |value| format!("{option}={value}"))));
+    match config.signals {
+        Some(on) if !words.iter().any(|word| word == "--signals" || word == "--no-signals") => {
+            words.push(if on { "--signals" } else { "--no-signals" }.to_owned());
+        }
+        _ => {}
+    }
+    Ok(words)
+}
+
+/// Returns the options that select calls and events and are on the command line.
+fn chosen(matches: &ArgMatches) -> impl Iterator<Item = Arg> {
+    let all: Vec<Arg> = WhatArgs::augment_args(clap::Command::new("rtrace")).get_arguments().cloned().collect();
+    all.into_iter().filter(|arg| {
+        let id = arg.get_id().as_str();
+        !NOT_SELECTING.contains(&id) && matches.value_source(id) == Some(ValueSource::CommandLine)
+    })
+}

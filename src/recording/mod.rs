@@ -1,0 +1,18 @@
+//! Recordings: the input of the engine in a file, for a later time and another machine.
+//!
+//! The file is a perf.data file. It has the records of the rings, each with its time, task and CPU
+//! ([`crate::source::rewrite`]), and the facts that rtrace learnt outside the rings ([`fact`]). A recorder decodes
+//! nothing: it writes what passes the tap.
+
+mod fact;
+mod layout;
+mod reader;
+mod sections;
+mod tracing_data;
+mod writer;
+
+pub use fact::Begin;
+pub use reader::{Damage, Reader};
+pub use sections::About;
+pub use tracing_data::TracingData;
+pub use writer::{Totals, Writer};

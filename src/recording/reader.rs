@@ -1,0 +1,366 @@
+//! Reads a recording as the input of the engine.
+//!
+//! The file may be damaged, cut or made by an enemy: every record that is whole is used, what is wrong with the rest is
+//! a [`Damage`] with the place, and memory is bounded by the largest round that rtrace writes.
+
+use super::fact::{self, Assembler, Begin, Fact};
+use super::layout::{HEADER_BYTES, Header, Section, kind};
+use crate::event::{Synthesized, Time};
+use crate::session::EventTable;
+use crate::source::frame::{self, Frame, field};
+use crate::source::{Chunk, Form, Input, Round};
+use anyhow::{Context, anyhow, bail};
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// How many bytes are read at once.
+const READ_BYTES: usize = 1 << 20;
+
+/// The largest size of a record.
+const RECORD_MAX: usize = u16::MAX as usize;
+
+/// The largest round. The rings together are smaller.
+const ROUND_MAX: usize = 1 << 30;
+
+/// What is wrong with a recording, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// The recorder did not complete the file.
+    #[error("it was not completed: the recorder was killed, or could not write")]
+    NotFinished,
+    /// The file ends inside a record, or a record has an impossible size.
+    #[error("the record at byte {at} {fault}")]
+    Record {
+        /// The offset of the record in the file.
+        at: u64,
+        /// What is wrong with it.
+        fault: frame::Fault,
+    },
+    /// A fact cannot be read.
+    #[error("the fact at byte {at} {fault}")]
+    Fact {
+        /// The offset of the record that completes the fact.
+        at: u64,
+        /// What is wrong with it.
+        fault: fact::Unreadable,
+    },
+    /// The file says that it has more records than it has bytes.
+    #[error("it ends at byte {size}, {missing} bytes before the end of its records")]
+    Cut {
+        /// The size of the file.
+        size: u64,
+        /// The number of bytes that are missing.
+        missing: u64,
+    },
+    /// A round is larger than any that rtrace writes.
+    #[error("no round ends in the {ROUND_MAX} bytes before byte {at}")]
+    Endless {
+        /// The offset of the record that was not used.
+        at: u64,
+    },
+    /// A read failed.
+    #[error("byte {at} cannot be read: {why}")]
+    Io {
+        /// The offset of the first byte that was not read.
+        at: u64,
+        /// The error of the system call.
+        why: String,
+    },
+}
+
+/// An open recording.
+#[derive(Debug)]
+pub struct Reader {
+    file: File,
+    begin: Begin,
+    /// The place of the next byte to read from the file, and the end of the records.
+    next: u64,
+    end: u64,
+    /// Bytes of the file, of which those before `at` were used.
+    window: Vec<u8>,
+    at: usize,
+    assembler: Assembler,
+    /// The input that is being read.
+    round: Round,
+    /// The index in `round.chunks` of the chunk of each CPU.
+    chunk_of_cpu: FxHashMap<u32, usize>,
+    round_bytes: usize,
+    answers: Vec<(Time, Synthesized)>,
+    spare: Vec<Vec<u8>>,
+    /// Input that follows the one that was returned.
+    waiting: Option<Input>,
+    /// What is wrong with the file, in the order in which it was found.
+    damages: Vec<Damage>,
+    /// The records that the recorder could not read.
+    unreadable: u64,
+    has_ended: bool,
+}
+
+impl Reader {
+    /// Opens a recording, and reads how its stream is to be read.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no recording of rtrace.
+    pub fn open(path: &Path) -> anyhow::Result<Reader> {
+        let name = path.display();
+        let file = File::open(path).with_context(|| format!("cannot open the recording {name}"))?;
+        let meta = file.metadata().with_context(|| format!("cannot read the recording {name}"))?;
+        if !meta.is_file() {
+            bail!("{name} is not a regular file, and recordings are");
+        }
+        let mut bytes = [0; HEADER_BYTES as usize];
+        file.read_exact_at(&mut bytes, 0).map_err(|_| anyhow!("{name} is no recording: it has only {} bytes", meta.len()))?;
+        let header = Header::parse(&bytes).map_err(|why| anyhow!("{name} {why}"))?;
+        let (end, damage) = end_of_records(header.data, meta.len());
+        let mut reader = Reader {
+            file,
+            begin: Begin::default(),
+            next: header.data.offset,
+            end,
+            window: Vec::new(),
+            at: 0,
+            assembler: Assembler::default(),
+            round: Round::default(),
+            chunk_of_cpu: FxHashMap::default(),
+            round_bytes: 0,
+            answers: Vec::new(),
+            spare: Vec::new(),
+            waiting: None,
+            damages: damage.into_iter().collect(),
+            unreadable: 0,
+            has_ended: false,
+        };
+        reader.begin = reader.read_begin().with_context(|| format!("{name} cannot be shown"))?;
+        Ok(reader)
+    }
+
+    /// Returns how the stream is to be read.
+    pub fn begin(&self) -> &Begin {
+        &self.begin
+    }
+
+    /// Returns what is wrong with the file, as far as it was read.
+    pub fn damages(&self) -> &[Damage] {
+        &self.damages
+    }
+
+    /// Returns the number of records that the recorder could not read, as far as the file was read.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable
+    }
+
+    /// Takes the emptied buffers of chunks for reuse.
+    pub fn recycle(&mut self, spent: Round) {
+        self.spare.extend(spent.chunks.into_iter().map(|chunk| chunk.bytes));
+    }
+
+    /// Reads the first fact.
+    fn read_begin(&mut self) -> anyhow::Result<Begin> {
+        const NOT_OURS: &str = "it is not a recording of rtrace (this version reads no recordings of other programs)";
+        while let Some((at, fact)) = self.next_record(|reader, at, record| {
+            let fact = is_fact(record).then(|| reader.assembler.part(raw_of_fact(record)));
+            (at, fact)
+        }) {
+            match fact {
+                Some(Ok(None)) => {}
+                Some(Ok(Some(Fact::Begin(begin)))) => return Ok(*begin),
+                Some(Err(fault)) => bail!("the fact at byte {at} {fault}"),
+                Some(Ok(Some(_))) | None => bail!(NOT_OURS),
+            }
+        }
+        match self.damages.last() {
+            Some(Damage::NotFinished) | None => bail!("it has no records"),
+            Some(damage) => bail!("{damage}"),
+        }
+    }
+
+    /// Returns the next piece of input; `None` at the end of the file, or where it cannot be read any further.
+    pub fn next_input(&mut self) -> Option<Input> {
+        if let Some(waiting) = self.waiting.take() {
+            return Some(waiting);
+        }
+        while let Some(done) = self.next_record(Reader::take) {
+            if let Some(input) = done {
+                return Some(input);
+            }
+        }
+        if !self.answers.is_empty() {
+            return Some(Input::Answers(std::mem::take(&mut self.answers)));
+        }
+        // What is left of a round that was not completed.
+        let rest = self.end_round(self.round.started);
+        let is_empty = matches!(&rest, Input::Round(round) if round.chunks.is_empty() && round.synthesized.is_empty());
+        (!is_empty).then_some(rest)
+    }
+
+    /// Takes one record. Returns the input that it completes.
+    fn take(&mut self, at: u64, record: Record) -> Option<Input> {
+        if is_fact(record) {
+            return match self.assembler.part(raw_of_fact(record)) {
+                Ok(fact) => fact.and_then(|fact| self.fact(fact)),
+                Err(fault) => {
+                    self.damages.push(Damage::Fact { at, fault });
+                    None
+                }
+            };
+        }
+        if record.frame.kind >= kind::FIRST {
+            return None;
+        }
+        let cpu = cpu(&self.begin.session.events, &record.frame)?;
+        if self.round_bytes + record.bytes.len() > ROUND_MAX {
+            self.damages.push(Damage::Endless { at });
+            self.has_ended = true;
+            return None;
+        }
+        self.round_bytes += record.bytes.len();
+        let chunks = &mut self.round.chunks;
+        let spare = &mut self.spare;
+        let index = *self.chunk_of_cpu.entry(cpu).or_insert_with(|| {
+            chunks.push(Chunk { cpu, form: Form::Records, bytes: spare.pop().unwrap_or_default() });
+            chunks.len() - 1
+        });
+        chunks[index].bytes.extend(record.bytes);
+        None
+    }
+
+    fn fact(&mut self, fact: Fact) -> Option<Input> {
+        let answers = std::mem::take(&mut self.answers);
+        match fact {
+            Fact::Answer(time, record) => {
+                self.answers = answers;
+                self.answers.push((time, record));
+                return None;
+            }
+            Fact::Synthesized(time, record) => self.round.synthesized.push((time, record)),
+            Fact::Unreadable(records) => self.unreadable += records,
+            Fact::End => self.has_ended = true,
+            // A second beginning would contradict the first one.
+            Fact::Begin(_) => {}
+            Fact::Round { started } => {
+                let round = self.end_round(started);
+                if answers.is_empty() {
+                    return Some(round);
+                }
+                self.waiting = Some(round);
+            }
+            pages @ Fact::Pages { .. } => {
+                let chunk = pages.into_chunk()?;
+                self.round_bytes += chunk.bytes.len();
+                self.round.chunks.push(chunk);
+            }
+        }
+        (!answers.is_empty()).then_some(Input::Answers(answers))
+    }
+
+    fn end_round(&mut self, started: Time) -> Input {
+        self.chunk_of_cpu.clear();
+        self.round_bytes = 0;
+        let round = std::mem::take(&mut self.round);
+        Input::Round(Round { started, ..round })
+    }
+
+    /// Passes the next record and its place in the file to `take`. Returns `None` at the end.
+    fn next_record<T>(&mut self, take: impl FnOnce(&mut Reader, u64, Record) -> T) -> Option<T> {
+        if self.has_ended {
+            return None;
+        }
+        if self.window.len() - self.at < RECORD_MAX && self.next < self.end {
+            self.read_more();
+        }
+        let at = self.next - (self.window.len() - self.at) as u64;
+        if self.at == self.window.len() {
+            self.has_ended = true;
+            return None;
+        }
+        // The window is lent to the record, and nothing that takes a record reads more of the file.
+        let window = std::mem::take(&mut self.window);
+        let done = match Frame::at(&window, self.at) {
+            Ok(frame) => {
+                let bytes = &window[self.at..self.at + frame.size()];
+                self.at += frame.size();
+                Some(take(self, at, Record { frame, bytes }))
+            }
+            Err(fault) => {
+                self.damages.push(Damage::Record { at, fault });
+                self.has_ended = true;
+                None
+            }
+        };
+        self.window = window;
+        done
+    }
+
+    /// Reads the next bytes of the file.
+    fn read_more(&mut self) {
+        self.window.drain(..self.at);
+        self.at = 0;
+        let kept = self.window.len();
+        let wanted = READ_BYTES.min((self.end - self.next) as usize);
+        self.window.resize(kept + wanted, 0);
+        let mut read = 0;
+        while read < wanted {
+            match self.file.read_at(&mut self.window[kept + read..], self.next + read as u64) {
+                // The file has become shorter.
+                Ok(0) => self.end = self.next + read as u64,
+                Ok(bytes) => {
+                    read += bytes;
+                    continue;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.end = self.next + read as u64;
+                    self.damages.push(Damage::Io { at: self.end, why: error.to_string() });
+                }
+            }
+            break;
+        }
+        self.window.truncate(kept + read);
+        self.next += read as u64;
+    }
+}
+
+/// A record of the file.
+#[derive(Clone, Copy)]
+struct Record<'a> {
+    frame: Frame<'a>,
+    /// The record with its header.
+    bytes: &'a [u8],
+}
+
+/// Returns where the records end in a file of this size, and what is wrong with that.
+fn end_of_records(data: Section, size: u64) -> (u64, Option<Damage>) {
+    let end = data.offset.saturating_add(data.size);
+    match data.size {
+        0 => (size, Some(Damage::NotFinished)),
+        _ if end > size => (size, Some(Damage::Cut { size, missing: end - size })),
+        _ => (end, None),
+    }
+}
+
+fn is_fact(record: Record) -> bool {
+    let id = record.frame.body.first_chunk().copied().map(u64::from_le_bytes);
+    record.frame.kind == frame::kind::SAMPLE && id == Some(fact::EVENT_ID)
+}
+
+/// Returns the raw bytes of a sample with a fact: they follow identifier, task, time, CPU and the size in 4 bytes.
+fn raw_of_fact(record: Record) -> &[u8] {
+    record.frame.body.get(36..).unwrap_or_default()
+}
+
+/// Returns the CPU of a record, whose event has the layout of files; `None` if it is of no event of the file, or too
+/// short.
+fn cpu(table: &EventTable, frame: &Frame) -> Option<u32> {
+    let is_sample = frame.kind == frame::kind::SAMPLE;
+    let id = if is_sample { frame.body.first_chunk() } else { frame.body.last_chunk() };
+    let event = table.ids.get(&u64::from_le_bytes(*id?))?;
+    let layout = table.get(*event)?.sample_type;
+    let at = match is_sample {
+        // The CPU follows identifier, task and time, and what else the layout has before it.
+        true => 24 + 8 * (layout & (field::IP | field::ADDR)).count_ones() as usize,
+        false => frame.body.len().checked_sub(16)?,
+    };
+    frame.body.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)
+}
