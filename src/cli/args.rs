@@ -93,7 +93,9 @@ pub enum Sub {
         what: ProbeSub,
     },
     /// Record calls and events in a file, which `rtrace -i FILE` shows; perf reads it too
-    #[command(override_usage = "rtrace record [OPTIONS] [--] COMMAND [ARG]...\n       rtrace record [OPTIONS] -p PID | -t TID | -u USER | -G CGROUP | -C CPUS | -a [COMMAND [ARG]...]")]
+    #[command(
+        override_usage = "rtrace record [OPTIONS] [--] COMMAND [ARG]...\n       rtrace record [OPTIONS] -p PID | -t TID | -u USER | -G CGROUP | -C CPUS | -a [COMMAND [ARG]...]"
+    )]
     Record(Box<RecordArgs>),
     /// Print a completion script
     Completions { shell: clap_complete::Shell },
@@ -184,7 +186,7 @@ pub struct RecordArgs {
     #[command(flatten)]
     pub what: WhatArgs,
     #[command(flatten)]
-    pub run: RunArgs,
+    pub common: CommonArgs,
     /// The command to trace, or to wait for if there is a target, with its arguments
     #[arg(hide = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
@@ -454,31 +456,14 @@ pub struct OutputArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "General")]
 pub struct RunArgs {
-    /// Size of the ring buffer of each CPU, with K, M or G; a bare number is pages [default: rtrace chooses, -v prints
-    /// it]
-    #[arg(short, long, value_name = "PAGES|SIZE")]
-    pub mmap_pages: Option<String>,
-    /// Choose how the kernel is asked for calls and events
-    #[arg(long, value_name = "ENGINE", default_value = "auto")]
-    pub engine: EngineArg,
-    /// Choose how to get path names without BPF (selects the tracepoint engine)
-    #[arg(long, value_name = "METHOD", default_value = "auto")]
-    pub strings_by: StringsArg,
+    #[command(flatten)]
+    pub common: CommonArgs,
     /// Accepted for compatibility with strace: children are always followed
     #[arg(short = 'f', long = "follow-forks", action = ArgAction::Count, hide = true)]
     pub follow: u8,
     /// Accepted for compatibility with strace: descriptors are always decoded
     #[arg(short = 'y', action = ArgAction::Count, hide = true)]
     pub yes: u8,
-    /// Print no lines about the ends of tasks, and no notes on stderr
-    #[arg(short, long, action = ArgAction::Count)]
-    pub quiet: u8,
-    /// Report what is traced, by which means and why, and what it costs other tasks; -vv reports more
-    #[arg(short, long, action = ArgAction::Count)]
-    pub verbose: u8,
-    /// Ignore configuration files and RTRACE_OPTS
-    #[arg(long)]
-    pub no_config: bool,
     /// Accepted for compatibility with perf: events are always in order
     #[arg(long)]
     pub sort_events: bool,
@@ -497,6 +482,30 @@ pub struct RunArgs {
     /// Print the version
     #[arg(short = 'V', long, action = ArgAction::Version)]
     pub version: Option<bool>,
+}
+
+/// The options that `rtrace record` has as well.
+#[derive(Debug, Args)]
+pub struct CommonArgs {
+    /// Size of the ring buffer of each CPU, with K, M or G; a bare number is pages [default: rtrace chooses, -v prints
+    /// it]
+    #[arg(short, long, value_name = "PAGES|SIZE")]
+    pub mmap_pages: Option<String>,
+    /// Choose how the kernel is asked for calls and events
+    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    pub engine: EngineArg,
+    /// Choose how to get path names without BPF (selects the tracepoint engine)
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub strings_by: StringsArg,
+    /// Print no lines about the ends of tasks, and no notes on stderr
+    #[arg(short, long, action = ArgAction::Count)]
+    pub quiet: u8,
+    /// Report what is traced, by which means and why, and what it costs other tasks; -vv reports more
+    #[arg(short, long, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Ignore configuration files and RTRACE_OPTS
+    #[arg(long)]
+    pub no_config: bool,
 }
 
 /// The words of `--pf`: the page faults that are traced.

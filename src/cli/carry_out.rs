@@ -48,10 +48,8 @@ fn replay(request: &Replay) -> anyhow::Result<ExitCode> {
     }
     match parse::with_selection(recorded, &request.words, &environment()) {
         Ok(Request::Replay(request)) => run::replay(&request.trace, reader, false),
-        _ => bail!(
-            "this version does not understand what {} selected ({}): select calls by -e",
-            request.file.display(),
-            recorded.join(" ")
-        ),
+        _ => {
+            bail!("this version does not understand what {} selected ({}): select calls by -e", request.file.display(), recorded.join(" "))
+        }
     }
 }

@@ -346,7 +346,7 @@ fn is_fact(record: Record) -> bool {
 }
 
 /// Returns the raw bytes of a sample with a fact: they follow identifier, task, time, CPU and the size in 4 bytes.
-fn raw_of_fact(record: Record) -> &[u8] {
+fn raw_of_fact(record: Record<'_>) -> &[u8] {
     record.frame.body.get(36..).unwrap_or_default()
 }
 

@@ -227,11 +227,7 @@ fn file_events(table: &EventTable, attrs: &[AttrNumbers]) -> Vec<FileEvent> {
         let is_recorded = spec.sample_type != 0 && !ids.is_empty();
         is_recorded.then(|| FileEvent { name: spec.name.clone(), attr: *attr, sample_type: spec.sample_type, ids })
     };
-    let facts = FileEvent {
-        name: fact::EVENT_NAME.to_owned(),
-        attr: AttrNumbers::dummy(),
-        sample_type: FACT_LAYOUT,
-        ids: vec![fact::EVENT_ID],
-    };
+    let facts =
+        FileEvent { name: fact::EVENT_NAME.to_owned(), attr: AttrNumbers::dummy(), sample_type: FACT_LAYOUT, ids: vec![fact::EVENT_ID] };
     attrs.iter().enumerate().filter_map(|(at, attr)| of(at, attr)).chain([facts]).collect()
 }

@@ -30,10 +30,14 @@ pub struct Rewritten {
 
 /// Returns the sample layout of an event's records in a file. The records of an event that is read from a tracefs
 /// instance have no layout (0), there either.
+///
+/// Records of BPF programs get an address, which is zero: `perf script` refuses files whose software events have none.
 pub fn file_layout(layout: u64) -> u64 {
-    match layout {
+    let common = layout & !(field::ID | field::STREAM_ID) | field::NEEDED | field::CPU;
+    match layout & !field::STACK {
         0 => 0,
-        layout => layout & !(field::ID | field::STREAM_ID) | field::NEEDED | field::CPU,
+        field::PROGRAM_OUTPUT => common | field::IP,
+        _ => common,
     }
 }
 
@@ -95,7 +99,7 @@ fn rewrite(frame: &Frame, table: &EventTable, stamp: Stamp, cpu: u32, out: &mut 
     let begin = out.len();
     out.extend([0; HEADER_BYTES]);
     match &record.body {
-        Body::Sample(sample) => append_sample(sample, record.task, stamp.time, record.cpu, layout, out),
+        Body::Sample(sample) => append_sample(sample, record.task, stamp.time, record.cpu, file_layout(layout), out),
         _ => {
             let own = frame.body.len() - frame.trailer_bytes(layout);
             out.extend(&frame.body[..own]);
@@ -112,7 +116,7 @@ fn rewrite(frame: &Frame, table: &EventTable, stamp: Stamp, cpu: u32, out: &mut 
     Ok(())
 }
 
-/// Appends the fields of a sample in the order of perf_event_open(2). `layout` is that of the ring.
+/// Appends the fields of a sample in the order of perf_event_open(2). `layout` is that of the file.
 fn append_sample(sample: &Sample, task: TaskId, time: Time, cpu: u32, layout: u64, out: &mut Vec<u8>) {
     let optional = |bit: u64, word: u64, out: &mut Vec<u8>| {
         if layout & bit != 0 {

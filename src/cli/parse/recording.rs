@@ -18,7 +18,7 @@ const NOT_SELECTING: [&str; 2] = ["inject", "max_events"];
 /// # Errors
 /// An option is wrong, or does not apply to recordings.
 pub fn record(args: RecordArgs, matches: &ArgMatches, around: &super::Surroundings) -> Result<Request, Stop> {
-    let config = if args.run.no_config { Config::default() } else { read_config(around)? };
+    let config = if args.common.no_config { Config::default() } else { read_config(around)? };
     let path = args.output.unwrap_or_else(|| PathBuf::from("rtrace.data"));
     let mut cli = Cli::from_arg_matches(&super::matches(&[])?).map_err(super::wrong_usage)?;
     cli.target = args.target;
@@ -29,7 +29,7 @@ pub fn record(args: RecordArgs, matches: &ArgMatches, around: &super::Surroundin
     cli.lines.struct_limit = args.struct_limit;
     cli.output.strict = args.strict;
     cli.output.lossless = args.lossless;
-    cli.run = args.run;
+    cli.run.common = args.common;
     cli.command = args.command;
     if cli.target.input.is_some() {
         return Err(wrong("record -i: a recording is read by `rtrace -i FILE`, and not recorded again"));

@@ -53,7 +53,10 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     let target = &cli.target;
     let is_named =
         !target.pid.is_empty() || !target.tid.is_empty() || target.uid.is_some() || target.cgroup.is_some() || target.container.is_some();
-    let is_of_all = !is_named && target.input.is_none() && (target.all_cpus || target.cpu.is_some() || cli.command.is_empty()) && summary_by == SummaryBy::OneTable;
+    let is_of_all = !is_named
+        && target.input.is_none()
+        && (target.all_cpus || target.cpu.is_some() || cli.command.is_empty())
+        && summary_by == SummaryBy::OneTable;
     let lines = &cli.lines;
     let arg_names = config.show_arg_names.unwrap_or(true);
     let style = match lines.style {
@@ -133,16 +136,16 @@ pub fn output(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Outpu
 /// # Errors
 /// Two options cannot be combined, or a value is wrong.
 pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Stop> {
-    let ring = cli.run.mmap_pages.as_ref().or(config.mmap_pages.as_ref());
+    let ring = cli.run.common.mmap_pages.as_ref().or(config.mmap_pages.as_ref());
     let ring_bytes = ring
         .map(|text| quantity::pages_or_size(text, around.page_bytes).map_err(|what| wrong(format!("-m {text}: {what}"))))
         .transpose()?;
-    let engine = match cli.run.engine {
+    let engine = match cli.run.common.engine {
         EngineArg::Auto => Engine::Auto,
         EngineArg::Tracepoint => Engine::Tracepoint,
         EngineArg::Bpf => Engine::Bpf,
     };
-    let strings_by = match cli.run.strings_by {
+    let strings_by = match cli.run.common.strings_by {
         StringsArg::Auto => StringsBy::Auto,
         StringsArg::Getname => StringsBy::Getname,
         StringsArg::VfsGetname => StringsBy::VfsGetname,
@@ -157,7 +160,7 @@ pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Sto
         }
         (Engine::Auto | Engine::Tracepoint, _) => Engine::Tracepoint,
     };
-    let (quiet, verbose) = (cli.run.quiet > 0, cli.run.verbose);
+    let (quiet, verbose) = (cli.run.common.quiet > 0, cli.run.common.verbose);
     Ok(Run {
         ring_bytes,
         strict: cli.output.strict,

@@ -91,7 +91,8 @@ impl TracePath {
     /// # Errors
     /// Fails if the file cannot be opened or read.
     pub fn read(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+        // events/header_page returns nothing from the second read(2) on (show_header() in kernel/trace/trace_events.c).
+        let mut bytes = Vec::with_capacity(8 << 10);
         self.open(OFlags::RDONLY)?.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
