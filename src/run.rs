@@ -8,6 +8,7 @@
 mod end;
 mod initial_state;
 mod record;
+mod recorder;
 mod replay;
 mod sentences;
 pub mod session;

@@ -5,6 +5,7 @@
 //! variants, so that another version of rtrace reads it. A sample has at most 65,535 bytes; a larger fact is in several
 //! samples, one after the other.
 
+use super::files::SeenFile;
 use crate::event::{Synthesized, Time};
 use crate::session::Session;
 use crate::source::{Chunk, Form};
@@ -36,6 +37,7 @@ pub enum Fact {
         /// The CPU of the buffer.
         cpu: u32,
         /// The pages, as the kernel wrote them.
+        #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
     /// The end of a round.
@@ -43,6 +45,10 @@ pub enum Fact {
         /// When the round began ([`crate::source::Round::started`]).
         started: Time,
     },
+    /// A file of the traced machine that stacks need.
+    File(SeenFile),
+    /// /proc/kallsyms of the traced machine, for the kernel's stacks.
+    KernelSymbols(#[serde(with = "serde_bytes")] Vec<u8>),
     /// Records of the rings that could not be read, and are missing in the file.
     Unreadable(u64),
     /// The end of the recording.

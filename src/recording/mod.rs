@@ -5,6 +5,7 @@
 //! nothing: it writes what passes the tap.
 
 mod fact;
+mod files;
 mod layout;
 mod reader;
 mod sections;
@@ -12,6 +13,7 @@ mod tracing_data;
 mod writer;
 
 pub use fact::Begin;
+pub use files::Collector;
 pub use reader::{Damage, Reader};
 pub use sections::About;
 pub use tracing_data::TracingData;

@@ -4,6 +4,7 @@
 //! a [`Damage`] with the place, and memory is bounded by the largest round that rtrace writes.
 
 use super::fact::{self, Assembler, Begin, Fact};
+use super::files::RecordedFiles;
 use super::layout::{HEADER_BYTES, Header, Section, kind};
 use crate::event::{Synthesized, Time};
 use crate::session::EventTable;
@@ -14,6 +15,7 @@ use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many bytes are read at once.
 const READ_BYTES: usize = 1 << 20;
@@ -95,6 +97,8 @@ pub struct Reader {
     damages: Vec<Damage>,
     /// The records that the recorder could not read.
     unreadable: u64,
+    files: RecordedFiles,
+    kernel_symbols: Arc<Mutex<Option<Vec<u8>>>>,
     has_ended: bool,
 }
 
@@ -130,6 +134,8 @@ impl Reader {
             waiting: None,
             damages: damage.into_iter().collect(),
             unreadable: 0,
+            files: RecordedFiles::default(),
+            kernel_symbols: Arc::default(),
             has_ended: false,
         };
         reader.begin = reader.read_begin().with_context(|| format!("{name} cannot be shown"))?;
@@ -149,6 +155,16 @@ impl Reader {
     /// Returns the number of records that the recorder could not read, as far as the file was read.
     pub fn unreadable(&self) -> u64 {
         self.unreadable
+    }
+
+    /// Returns the files of the traced machine. A file is there before the records that need it.
+    pub fn files(&self) -> RecordedFiles {
+        self.files.clone()
+    }
+
+    /// Returns the place of the kernel's symbols, which are there before the first round.
+    pub fn kernel_symbols(&self) -> Arc<Mutex<Option<Vec<u8>>>> {
+        Arc::clone(&self.kernel_symbols)
     }
 
     /// Takes the emptied buffers of chunks for reuse.
@@ -237,6 +253,8 @@ impl Reader {
             Fact::Synthesized(time, record) => self.round.synthesized.push((time, record)),
             Fact::Unreadable(records) => self.unreadable += records,
             Fact::End => self.has_ended = true,
+            Fact::File(file) => self.files.add(file),
+            Fact::KernelSymbols(text) => *self.kernel_symbols.lock().unwrap_or_else(PoisonError::into_inner) = Some(text),
             // A second beginning would contradict the first one.
             Fact::Begin(_) => {}
             Fact::Round { started } => {

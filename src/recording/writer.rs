@@ -5,6 +5,7 @@
 //! fact describes it all the same.
 
 use super::fact::{self, Begin, Fact};
+use super::files::SeenFile;
 use super::layout::{ATTR_BYTES, HEADER_BYTES, Header, Section, attr_bytes, kind};
 use super::sections::{About, Sections};
 use crate::event::{Synthesized, Time};
@@ -131,6 +132,21 @@ impl Writer {
             }
         }
         if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Returns how to read the records of the rings.
+    pub fn table(&self) -> &EventTable {
+        &self.table
+    }
+
+    /// Writes a file of the traced machine, before the round in which a process maps it.
+    pub fn file(&mut self, file: SeenFile) {
+        self.fact(&Fact::File(file));
+    }
+
+    /// Writes the symbols of the kernel (/proc/kallsyms).
+    pub fn kernel_symbols(&mut self, text: Vec<u8>) {
+        self.fact(&Fact::KernelSymbols(text));
     }
 
     fn round(&mut self, round: &Round) {

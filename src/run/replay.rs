@@ -16,15 +16,14 @@ use crate::request::{Trace, select};
 use crate::say;
 use crate::session::{PathNames, Session};
 use crate::sink::output::Output;
-use crate::stack::library::Closed;
 use crate::stack::naming::{Fetch, Naming, Wanted};
-use crate::stack::symbols::{Files, Options, ReadAt, Want};
+use crate::stack::symbols::{Options, ReadAt};
 use crate::sys::exit_code::ExitCode;
 use crate::text::os_error::without_error_numbers;
 use anyhow::anyhow;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Shows a recording as the request says, and returns the exit status. `has_own_selection` says that the request selects
@@ -39,10 +38,12 @@ pub fn replay(request: &Trace, mut reader: Reader, has_own_selection: bool) -> a
     let sinks = Planned::new(request, Output::open(&request.output)?)?;
     let enough = Arc::new(AtomicBool::new(false));
     let pending_after = request.show.pending.unwrap_or_default().then_some(PENDING_AFTER);
-    let engine = Engine::new(&session, pending_after, Box::new(Closed));
+    let engine = Engine::new(&session, pending_after, Box::new(reader.files()));
     let shown = Shown { gate: shown, selection: Selection::of(request), enough: Arc::clone(&enough) };
-    let naming = Naming::new(NoFiles, Options::default(), Box::new(NoFiles), Wanted::default());
-    let mut work = Work::new(session, engine, shown, sinks.create(), (naming, |_| Vec::new()));
+    let wanted = Wanted { lines: request.graphs.lines, inlined: request.graphs.inlined };
+    let names = RecordedNames { kernel: reader.kernel_symbols() };
+    let naming = Naming::new(reader.files(), Options::default(), Box::new(names), wanted);
+    let mut work = Work::new(session, engine, shown, sinks.create(), (naming, |_| Vec::new())).deferring(request.graphs.names_at_end);
     let mut events = Vec::new();
     while let Some(input) = reader.next_input() {
         work.process(input, &mut events);
@@ -118,19 +119,15 @@ fn bind(request: &Trace, session: &Session) -> anyhow::Result<gate::Settings> {
     Ok(gate::Settings { pending: request.show.pending.unwrap_or_default(), ..settings })
 }
 
-/// The files of the traced machine, which a replay does not have.
-#[derive(Clone, Debug)]
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn find(&mut self, _: Want<'_>) -> Option<Box<dyn ReadAt>> {
-        None
-    }
+/// The names of a recording that are in no file which a process mapped.
+struct RecordedNames {
+    kernel: Arc<Mutex<Option<Vec<u8>>>>,
 }
 
-impl Fetch for NoFiles {
+impl Fetch for RecordedNames {
     fn kernel(&mut self) -> io::Result<Vec<u8>> {
-        Err(io::Error::other("the recording has no symbols of the kernel"))
+        let text = self.kernel.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        text.ok_or_else(|| io::Error::other("the recording does not have them"))
     }
 
     fn perf_map(&mut self, _: i32) -> Option<Box<dyn ReadAt>> {

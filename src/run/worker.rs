@@ -1,6 +1,7 @@
 //! The worker thread: it records rounds, or merges them, pairs and decodes records, and prints lines, while the main
 //! thread drains the rings.
 
+use super::recorder::Recorder;
 use super::sinks;
 use super::verdict::Selection;
 use super::work::{Outcome, Shown, Work};
@@ -8,7 +9,7 @@ use crate::engine::Engine;
 use crate::gate;
 use crate::kernel::remote_files::Guarded;
 use crate::plan::Plan;
-use crate::recording::{Totals, Writer};
+use crate::recording::Writer;
 use crate::request::{Graphs, Trace};
 use crate::session::Session;
 use crate::source::Input;
@@ -20,7 +21,6 @@ use crate::stack::symbols::Options;
 use crate::stack::symbols::debuginfod::Debuginfod;
 use crate::sys::{clock, rights};
 use anyhow::Context;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -65,6 +65,8 @@ pub fn start(
         rights::drop_in_worker();
         receiver.recv()
     };
+    let files_of_recording = plan.maps.then(|| files.clone());
+    let recorder = move |writer| Recorder::new(writer, files_of_recording, kernel_frames);
     let work = move || match (receive(), sinks) {
         (Ok(Begin { session, shown, recording }), Some(sinks)) => {
             let engine = Engine::new(&session, pending_after, Box::new(LiveMappings(files.clone())));
@@ -72,9 +74,9 @@ pub fn start(
             let naming = naming(&graphs, live_names, files);
             let work = Work::new(session, engine, shown, sinks.create(), (naming, Guarded::unanswered));
             let work = work.reading_proc(Box::new(LiveProcReader::default())).deferring(graphs.names_at_end);
-            process_rounds(work, &rounds, Recorder::new(recording))
+            process_rounds(work, &rounds, recorder(recording))
         }
-        (Ok(Begin { recording, .. }), None) => record_rounds(&rounds, Recorder::new(recording), &enough),
+        (Ok(Begin { recording, .. }), None) => record_rounds(&rounds, recorder(recording), &enough),
         // Arming failed, which the main thread reports.
         (Err(mpsc::RecvError), _) => Outcome::default(),
     };
@@ -115,42 +117,12 @@ fn record_rounds(rounds: &Receiver, mut recorder: Recorder, enough: &AtomicBool)
             round.chunks.iter_mut().for_each(|chunk| chunk.bytes.clear());
             rounds.recycle(round);
         }
-        if recorder.failed.is_some() {
+        if recorder.has_failed() {
             enough.store(true, Ordering::Relaxed);
         }
     }
     let (recorded, failed) = recorder.finish();
     Outcome { failed, recorded, cpu: clock::of_thread(), ..Outcome::default() }
-}
-
-/// The recording of a trace, until a write fails. This is the tap: all that the events follow from passes here, in
-/// order.
-struct Recorder {
-    writer: Option<Writer>,
-    failed: Option<io::Error>,
-}
-
-impl Recorder {
-    fn new(writer: Option<Writer>) -> Recorder {
-        Recorder { writer, failed: None }
-    }
-
-    fn input(&mut self, input: &Input) {
-        if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.input(input)) {
-            self.failed.get_or_insert(error);
-        }
-    }
-
-    /// Completes the recording. Returns what it has, and why it could not be written.
-    fn finish(self) -> (Option<Totals>, Option<anyhow::Error>) {
-        let finished = self.writer.map(Writer::finish).transpose();
-        let (recorded, error) = match (finished, self.failed) {
-            (Ok(totals), failed) => (totals, failed),
-            (Err(error), failed) => (None, Some(failed.unwrap_or(error))),
-        };
-        let named = |error| anyhow::Error::new(error).context("the recording could not be written to its end");
-        (recorded, error.map(named))
-    }
 }
 
 impl Worker {

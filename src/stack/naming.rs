@@ -292,7 +292,7 @@ fn offset_at_frame(offset: u64, frame: &Frame) -> u64 {
 }
 
 /// Returns the resolver's number of a file.
-fn object<F: Files>(resolver: &mut Resolver<F>, opened: &Opened) -> Option<ObjectId> {
+pub fn object<F: Files>(resolver: &mut Resolver<F>, opened: &Opened) -> Option<ObjectId> {
     match &opened.file {
         Some((identity, origin)) => resolver.object(*identity, origin.clone(), Box::new(opened.clone())).ok(),
         None => {
