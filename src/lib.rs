@@ -98,6 +98,12 @@ pub mod records {
     pub use crate::sys::perf::SAMPLE_TRACEPOINT;
 }
 
+/// Recordings, from their bytes to the input of the engine.
+pub mod recordings {
+    pub use crate::recording::{About, Begin, Reader, Writer};
+    pub use crate::sys::perf::AttrNumbers;
+}
+
 /// From a plan to events, for tests that trace in their own process.
 pub mod tracing {
     pub use crate::arm::arm;

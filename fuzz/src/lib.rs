@@ -10,6 +10,7 @@ pub mod lines;
 pub mod messages;
 pub mod names;
 pub mod probes;
+pub mod recordings;
 pub mod records;
 mod render;
 pub mod symbols;
@@ -29,7 +30,7 @@ static MEMORY: Cap<System> = Cap::new(System, MEMORY_MAX);
 pub type Target = fn(&[u8]);
 
 /// The targets and their names.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("calls", calls::run),
     ("cfi", cfi::run),
     ("image", image::run),
@@ -37,6 +38,7 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("messages", messages::run),
     ("names", names::run),
     ("probes", probes::run),
+    ("recordings", recordings::run),
     ("records", records::run),
     ("symbols", symbols::run),
 ];

@@ -21,7 +21,7 @@ pub fn run(bytes: &[u8]) {
 }
 
 /// Returns events with different layouts of records. Their IDs are 1, 2, ...
-fn table() -> EventTable {
+pub fn table() -> EventTable {
     let all =
         field::NEEDED | field::IP | field::ADDR | field::ID | field::STREAM_ID | field::CPU | field::PERIOD | field::STACK | field::RAW;
     let layouts = [

@@ -25,9 +25,14 @@ thread_local! {
 }
 
 fn style(options: &[&str]) -> Box<dyn Style> {
+    style_of(&Session::default(), options)
+}
+
+/// Returns the style that these options choose, for events of this session.
+pub fn style_of(session: &Session, options: &[&str]) -> Box<dyn Style> {
     let words = [&["rtrace", "--no-config"], options, &["true"]].concat();
     match program::parse(words.iter().map(Into::into), &program::environment()) {
-        Parsed::Request(Request::Trace(trace)) => create_style(&trace.show, &Session::default(), false),
+        Parsed::Request(Request::Trace(trace)) => create_style(&trace.show, session, false),
         _ => unreachable!("these are words for a trace"),
     }
 }

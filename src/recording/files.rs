@@ -221,10 +221,8 @@ impl RecordedFiles {
     pub fn add(&self, SeenFile { found, content }: SeenFile) {
         let mut known = lock(&self.0);
         let path = |bytes: Vec<u8>| PathBuf::from(std::ffi::OsString::from_vec(bytes));
-        let recorded = Arc::new(RecordedFile {
-            size: content.size,
-            parts: content.parts.into_iter().map(|part| (part.at, part.bytes)).collect(),
-        });
+        let recorded =
+            Arc::new(RecordedFile { size: content.size, parts: content.parts.into_iter().map(|part| (part.at, part.bytes)).collect() });
         match found {
             Found::Mapping { mapped, file } => {
                 let file = file.map(|(identity, pid, origin)| (identity, Origin { pid, path: path(origin) }));

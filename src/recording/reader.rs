@@ -10,9 +10,11 @@ use crate::event::{Synthesized, Time};
 use crate::session::EventTable;
 use crate::source::frame::{self, Frame, field};
 use crate::source::{Chunk, Form, Input, Round};
+use crate::stack::symbols::ReadAt;
 use anyhow::{Context, anyhow, bail};
 use rustc_hash::FxHashMap;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,9 +75,8 @@ pub enum Damage {
 }
 
 /// An open recording.
-#[derive(Debug)]
 pub struct Reader {
-    file: File,
+    file: Box<dyn ReadAt>,
     begin: Begin,
     /// The place of the next byte to read from the file, and the end of the records.
     next: u64,
@@ -114,10 +115,19 @@ impl Reader {
         if !meta.is_file() {
             bail!("{name} is not a regular file, and recordings are");
         }
+        Reader::new(Box::new(Regular { file, size: meta.len() })).with_context(|| format!("{name} cannot be shown"))
+    }
+
+    /// Reads the beginning of a recording.
+    ///
+    /// # Errors
+    /// It is no recording of rtrace, or its beginning is damaged.
+    pub fn new(file: Box<dyn ReadAt>) -> anyhow::Result<Reader> {
         let mut bytes = [0; HEADER_BYTES as usize];
-        file.read_exact_at(&mut bytes, 0).map_err(|_| anyhow!("{name} is no recording: it has only {} bytes", meta.len()))?;
-        let header = Header::parse(&bytes).map_err(|why| anyhow!("{name} {why}"))?;
-        let (end, damage) = end_of_records(header.data, meta.len());
+        let size = file.size();
+        file.read_at(0, &mut bytes).map_err(|_| anyhow!("it is no recording: it has only {size} bytes"))?;
+        let header = Header::parse(&bytes).map_err(|why| anyhow!("it {why}"))?;
+        let (end, damage) = end_of_records(header.data, size);
         let mut reader = Reader {
             file,
             begin: Begin::default(),
@@ -138,7 +148,7 @@ impl Reader {
             kernel_symbols: Arc::default(),
             has_ended: false,
         };
-        reader.begin = reader.read_begin().with_context(|| format!("{name} cannot be shown"))?;
+        reader.begin = reader.read_begin()?;
         Ok(reader)
     }
 
@@ -302,7 +312,11 @@ impl Reader {
                 Some(take(self, at, Record { frame, bytes }))
             }
             Err(fault) => {
-                self.damages.push(Damage::Record { at, fault });
+                // The last record of a file that was not completed is incomplete, too.
+                let is_last = matches!(fault, frame::Fault::Size { size, left } if size > left || left < frame::HEADER_BYTES);
+                if !is_last || self.damages.is_empty() {
+                    self.damages.push(Damage::Record { at, fault });
+                }
                 self.has_ended = true;
                 None
             }
@@ -318,25 +332,31 @@ impl Reader {
         let kept = self.window.len();
         let wanted = READ_BYTES.min((self.end - self.next) as usize);
         self.window.resize(kept + wanted, 0);
-        let mut read = 0;
-        while read < wanted {
-            match self.file.read_at(&mut self.window[kept + read..], self.next + read as u64) {
-                // The file has become shorter.
-                Ok(0) => self.end = self.next + read as u64,
-                Ok(bytes) => {
-                    read += bytes;
-                    continue;
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    self.end = self.next + read as u64;
-                    self.damages.push(Damage::Io { at: self.end, why: error.to_string() });
-                }
+        match self.file.read_at(self.next, &mut self.window[kept..]) {
+            Ok(()) => self.next += wanted as u64,
+            Err(error) => {
+                self.damages.push(Damage::Io { at: self.next, why: error.to_string() });
+                self.window.truncate(kept);
+                self.end = self.next;
             }
-            break;
         }
-        self.window.truncate(kept + read);
-        self.next += read as u64;
+    }
+}
+
+/// A regular file.
+struct Regular {
+    file: File,
+    /// The size at the beginning. A file that has become shorter cannot be read to there.
+    size: u64,
+}
+
+impl ReadAt for Regular {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(into, offset)
     }
 }
 

@@ -4,11 +4,11 @@ use crate::event::{FileId, Synthesized};
 use crate::kernel::objects;
 use crate::kernel::remote_files::Guarded;
 use crate::recording::{Collector, Totals, Writer};
+use crate::session::EventTable;
 use crate::source::files::LiveMappings;
 use crate::source::frame::{Frame, kind};
 use crate::source::record::{Body, Record};
 use crate::source::{Form, Input, Round};
-use crate::session::EventTable;
 use crate::stack::library::MappedFile;
 use std::io;
 use std::sync::Arc;
@@ -78,7 +78,8 @@ fn mappings(table: &EventTable, round: &Round, mut each: impl FnMut(MappedFile))
             at += frame.size();
             if frame.kind == kind::MMAP2
                 && let Ok(Some(stamp)) = frame.stamp(table)
-                && let Ok(Record { body: Body::Map { task, start, len, file, executable: true, path, .. }, .. }) = frame.read(table, stamp, chunk.cpu)
+                && let Ok(Record { body: Body::Map { task, start, len, file, executable: true, path, .. }, .. }) =
+                    frame.read(table, stamp, chunk.cpu)
             {
                 each(mapped(task.pid, (start, start.saturating_add(len)), file, path));
             }

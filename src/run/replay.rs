@@ -23,8 +23,8 @@ use crate::text::os_error::without_error_numbers;
 use anyhow::anyhow;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Shows a recording as the request says, and returns the exit status. `has_own_selection` says that the request selects
 /// calls and events itself, and not as the recorder did.

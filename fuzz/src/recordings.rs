@@ -1,0 +1,51 @@
+//! Recordings: whole files, and records behind a beginning that is right.
+//!
+//! The first byte chooses which. What the file has passes the engine and is printed, as `rtrace -i` does it.
+
+use super::records::table;
+use super::render;
+use rtrace::events::Event;
+use rtrace::output::{Nameless, StyleContext};
+use rtrace::records::Session;
+use rtrace::recordings::{About, AttrNumbers, Begin, Reader, Writer};
+use rtrace::tracing::{Closed, Engine};
+use std::sync::OnceLock;
+
+/// What a recording begins with: the header, the attributes of four events, and the fact that describes them.
+fn beginning() -> &'static [u8] {
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    BYTES.get_or_init(|| {
+        let path = std::env::temp_dir().join(format!("rtrace-fuzz.{}", std::process::id()));
+        let file = std::fs::File::create(&path).expect("the directory of temporary files is writable");
+        let session = Session { events: table(), signals: true, ..Session::default() };
+        let begin = Begin { session, ..Begin::default() };
+        drop(Writer::new(file, begin, &[AttrNumbers::default(); 4], About::default()).expect("the file is writable"));
+        let bytes = std::fs::read(&path).expect("it was written");
+        let _ = std::fs::remove_file(path);
+        bytes
+    })
+}
+
+pub fn run(bytes: &[u8]) {
+    let Some((kind, bytes)) = bytes.split_first() else { return };
+    let file = if kind % 2 == 0 { bytes.to_vec() } else { [beginning(), bytes].concat() };
+    let Ok(mut reader) = Reader::new(Box::new(file)) else { return };
+    let session = reader.begin().session.clone();
+    let mut engine = Engine::new(&session, None, Box::new(Closed));
+    let mut styles: Vec<_> = [&["--full"][..], &["--style", "strace"], &["--json"]].map(|options| render::style_of(&session, options)).into();
+    let mut events = Vec::new();
+    let mut print = |events: &mut Vec<Event>| {
+        let known = StyleContext { session: &session, comm: &|_| None, cgroup: &|_| None, names: &Nameless };
+        for event in events.drain(..) {
+            let mut out = Vec::new();
+            styles.iter_mut().for_each(|style| style.event(&mut out, &event, &known));
+        }
+    };
+    while let Some(input) = reader.next_input() {
+        engine.input(&session, input, &mut events);
+        print(&mut events);
+    }
+    engine.end(&session, &mut events);
+    print(&mut events);
+    let _ = reader.damages();
+}

@@ -1,0 +1,149 @@
+//! Tests that a recording is shown as the live trace was, byte for byte, and what becomes of recordings that end early.
+
+use crate::compiled::compiled;
+use crate::machine::Machine;
+use crate::trace::{Trace, shell, shell_with_engine};
+
+/// The options with which traces are recorded and shown.
+const OPTIONS: [&str; 14] = [
+    "",
+    "--style strace",
+    "--json",
+    "-s",
+    "-S --errno-summary",
+    "-s --by path --json",
+    "-s --summary-mode thread",
+    "-e openat,%process",
+    "-e '!futex' --failure",
+    "--full --json",
+    "-T --comm --show-cpu",
+    "--duration 0.01",
+    "-e 'signal:*,write' --filter 'pid > 0' --json",
+    "--time-format local --no-syscalls -F all",
+];
+
+/// Traces a command, which records, and shows the recording. Returns how the second differs from the first.
+fn differences(machine: &Machine, options: &str, command: &str) -> String {
+    let script = format!(
+        "cd $dir && rm -f live shown data; $rtrace $engine {options} --no-pending -q --record data -o live {command} >/dev/null; test -s live || echo 'nothing was traced'; \
+         $rtrace {options} --no-pending -q -i data -o shown; diff live shown"
+    );
+    let dir = machine.dir().display();
+    shell_with_engine_at(machine, &format!("dir={dir}; {script}"))
+}
+
+/// Returns the standard output of a shell line, whatever its exit status is.
+fn shell_with_engine_at(machine: &Machine, script: &str) -> String {
+    shell_with_engine(machine, &format!("{{ {script}; }} 2>&1; true")).text
+}
+
+#[test]
+fn a_recording_is_shown_as_the_live_trace_was() {
+    let Some(machine) = Machine::shared() else { return };
+    let commands = ["ls -lR /etc/apt", "sh -c 'ls /etc | sort | head -n 3; kill -URG $$; (sleep 0.01 & wait)'", "$workload threads 4"];
+    for options in OPTIONS {
+        for command in commands {
+            assert_eq!(differences(&machine, options, command), "", "{options}: {command}");
+        }
+    }
+}
+
+/// The program is replaced after it was recorded, and its stacks are still those of the recorded program.
+#[test]
+fn stacks_of_a_recording_are_those_of_the_recorded_program() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O1", "-g"], "stacks/chain.c", "chain") else { return };
+    for options in [
+        "--call-graph dwarf",
+        "--call-graph dwarf --kernel-stack --json",
+        "--call-graph fp -e lseek --min-stack 2",
+        "--style strace --call-graph dwarf",
+    ] {
+        let script = format!(
+            "cd $dir && rm -f live shown data copy && cp {program} copy; $rtrace $engine {options} --no-pending -q --record data -o live ./copy plain 7 >/dev/null; \
+             grep -q main live || echo 'there are no names in the stacks'; cp /bin/true copy; $rtrace {options} --no-pending -q -i data -o shown; diff live shown"
+        );
+        assert_eq!(shell_with_engine_at(&machine, &format!("dir={}; {script}", machine.dir().display())), "", "{options}");
+    }
+}
+
+/// Returns what a trace printed on standard error, with its own output.
+fn all(trace: &Trace) -> String {
+    format!("{}{}", trace.stdout, trace.stderr)
+}
+
+#[test]
+fn a_replay_opens_only_the_recording_and_its_own_libraries() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = "dir=@; cd $dir; $rtrace record $engine -q -o only.data --call-graph dwarf ls / >/dev/null; \
+        $rtrace -q -e open,openat,openat2 --style strace -o opened $rtrace --no-config -i only.data -o - >/dev/null; \
+        grep -v -e ' = -1 ' -e +++ -e '/lib/' -e ld.so -e /proc/self/ -e /proc/filesystems -e /proc/mounts -e /sys/ -e '/dev/' opened"
+        .replace('@', &machine.dir().display().to_string());
+    let opened = shell_with_engine_at(&machine, &script);
+    let lines: Vec<&str> = opened.lines().collect();
+    assert!(lines.len() == 1 && lines[0].contains("\"only.data\", O_RDONLY|O_CLOEXEC) = 3"), "{opened}");
+}
+
+#[test]
+fn a_killed_recorder_leaves_a_recording_that_is_shown_as_far_as_it_goes() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = "cd @; $rtrace record $engine -q -o killed.data dd if=/dev/zero of=/dev/null bs=1 count=5000000 >/dev/null 2>&1 & \
+        until [ \"$(stat -c %s killed.data 2>/dev/null || echo 0)\" -gt 2000000 ]; do sleep 0.05; done; kill -KILL $!; wait; \
+        $rtrace -i killed.data -o shown; echo status $?; wc -l <shown"
+        .replace('@', &machine.dir().display().to_string());
+    let said = shell_with_engine_at(&machine, &script);
+    assert!(said.contains("the recording is incomplete: it was not completed: the recorder was killed, or could not write"), "{said}");
+    let lines: u64 = said.lines().last().and_then(|line| line.trim().parse().ok()).unwrap_or_default();
+    assert!(said.contains("status 0") && lines > 1000, "{said}");
+}
+
+#[test]
+fn a_full_disk_ends_the_recording_and_not_the_program() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = "cd @; mkdir -p small; unshare -m sh -c 'mount -t tmpfs -o size=3m none small; \
+        $rtrace record $engine -o small/data dd if=/dev/zero of=/dev/null bs=1 count=100000 status=none; echo recorded $?; $rtrace -i small/data -o shown; echo shown $?'; wc -l <shown"
+        .replace('@', &machine.dir().display().to_string());
+    let said = shell_with_engine_at(&machine, &script);
+    assert!(
+        said.contains("the recording could not be written to its end: No space left on device") && said.contains("recorded 125"),
+        "{said}"
+    );
+    assert!(said.contains("the recorder was killed, or could not write") && said.contains("shown 0"), "{said}");
+    let lines: u64 = said.lines().last().and_then(|line| line.trim().parse().ok()).unwrap_or_default();
+    assert!(lines > 1000, "{said}");
+}
+
+/// The paths that the recorder names, and the numbers that it says.
+#[test]
+fn a_recorder_says_what_it_recorded() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = "cd @; $rtrace record $engine -o said.data true; $rtrace record $engine -o said.data true; ls said.data.old; stat -c '(%s bytes)' said.data"
+        .replace('@', &machine.dir().display().to_string());
+    let said = shell_with_engine_at(&machine, &script);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 4, "{said}");
+    assert!(lines[1].starts_with("rtrace: recorded ") && lines[1].ends_with(", 0 lost") && lines[1].contains(lines[3]), "{said}");
+    assert_eq!(lines[2], "said.data.old");
+}
+
+#[test]
+fn what_cannot_be_recorded_or_shown_is_refused_in_one_sentence() {
+    let Some(machine) = Machine::shared() else { return };
+    let rows = [
+        (
+            "record -o /dev/null true",
+            "cannot write the recording to /dev/null: it is not a regular file, and the header of a recording is written at its end",
+        ),
+        ("record --max-events 3 true", "record --max-events: a recorder does not count lines; give it to `rtrace -i FILE`"),
+        ("-i /nowhere", "cannot open the recording /nowhere: No such file or directory"),
+        ("-i /etc/hostname", "/etc/hostname cannot be shown: it is no recording"),
+        ("-i /dev/null", "/dev/null is not a regular file, and recordings are"),
+        ("-i x.data true", "-i x.data: a recording has its command already; leave `true` out"),
+        ("-i x.data -p 1", "the argument '--input <FILE>' cannot be used with '--pid <PID,...>'"),
+    ];
+    for (words, expected) in rows {
+        let run = shell(&machine, &format!("$rtrace {words}"));
+        assert_eq!(run.status, 125, "{words}: {}", all(&run));
+        assert!(all(&run).contains(expected) && all(&run).lines().count() == 1, "{words}: {}", all(&run));
+    }
+}
