@@ -52,7 +52,7 @@ fn a_recording_is_shown_as_the_live_trace_was() {
 #[test]
 fn stacks_of_a_recording_are_those_of_the_recorded_program() {
     let Some(machine) = Machine::shared() else { return };
-    let Some(program) = compiled(&machine, "cc", &["-O1", "-g"], "stacks/chain.c", "chain") else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O1", "-g", "-fno-omit-frame-pointer"], "stacks/chain.c", "chain") else { return };
     for options in [
         "--call-graph dwarf",
         "--call-graph dwarf --kernel-stack --json",
