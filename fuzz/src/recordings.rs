@@ -6,8 +6,8 @@ use super::records::table;
 use super::render;
 use rtrace::events::Event;
 use rtrace::output::{Nameless, StyleContext};
-use rtrace::records::Session;
 use rtrace::recordings::{About, AttrNumbers, Begin, Reader, Writer};
+use rtrace::records::Session;
 use rtrace::tracing::{Closed, Engine};
 use std::sync::OnceLock;
 
@@ -32,7 +32,8 @@ pub fn run(bytes: &[u8]) {
     let Ok(mut reader) = Reader::new(Box::new(file)) else { return };
     let session = reader.begin().session.clone();
     let mut engine = Engine::new(&session, None, Box::new(Closed));
-    let mut styles: Vec<_> = [&["--full"][..], &["--style", "strace"], &["--json"]].map(|options| render::style_of(&session, options)).into();
+    let mut styles: Vec<_> =
+        [&["--full"][..], &["--style", "strace"], &["--json"]].map(|options| render::style_of(&session, options)).into();
     let mut events = Vec::new();
     let mut print = |events: &mut Vec<Event>| {
         let known = StyleContext { session: &session, comm: &|_| None, cgroup: &|_| None, names: &Nameless };

@@ -61,9 +61,25 @@ impl Run<'_> {
         }
     }
 
+    /// Synthesizes records of the files of all descriptors that processes had open, if the trace is only recorded: then
+    /// no engine asks for the descriptors that it does not know. The events are enabled before.
+    pub(super) fn synthesize_descriptors(&mut self) {
+        let is_recorded = self.request.recording.as_ref().is_some_and(|recording| recording.is_alone);
+        if !is_recorded || self.plan.fds.is_err() {
+            return;
+        }
+        for pid in self.plan.targets.processes() {
+            let from = clock::now();
+            for (fd, path) in procfs::fd_links(pid).unwrap_or_default() {
+                self.drain.synthesized(Synthesized::Fd { pid, fd, path: Some(path), from });
+            }
+        }
+    }
+
     /// Enables the events. If no BPF program lists the calls in flight, they are read from /proc.
     pub(super) fn enable(&mut self) -> anyhow::Result<()> {
         self.drain.enable().context("cannot enable the events")?;
+        self.synthesize_descriptors();
         rights::drop_after_arming(self.plan.events.iter().any(|event| event.spec.format.is_some()));
         if !matches!(self.plan.targets, Targets::Tasks { .. }) || self.plan.bpf.is_some() || !self.plan.traces_calls() {
             return Ok(());

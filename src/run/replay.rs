@@ -8,6 +8,7 @@ use super::verdict::Selection;
 use super::work::{Shown, Work};
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::engine::Engine;
+use crate::event::Synthesized;
 use crate::gate;
 use crate::interrupt;
 use crate::plan::PENDING_AFTER;
@@ -16,6 +17,7 @@ use crate::request::{Trace, select};
 use crate::say;
 use crate::session::{PathNames, Session};
 use crate::sink::output::Output;
+use crate::source::{Input, Round};
 use crate::stack::naming::{Fetch, Naming, Wanted};
 use crate::stack::symbols::{Options, ReadAt};
 use crate::sys::exit_code::ExitCode;
@@ -46,6 +48,9 @@ pub fn replay(request: &Trace, mut reader: Reader, has_own_selection: bool) -> a
     let mut work = Work::new(session, engine, shown, sinks.create(), (naming, |_| Vec::new())).deferring(request.graphs.names_at_end);
     let mut events = Vec::new();
     while let Some(input) = reader.next_input() {
+        if !request.run.quiet {
+            say_notices(&input);
+        }
         work.process(input, &mut events);
         reader.recycle(work.spent());
         if enough.load(Ordering::Relaxed) || interrupt::first().is_some() {
@@ -71,6 +76,16 @@ pub fn replay(request: &Trace, mut reader: Reader, has_own_selection: bool) -> a
         None if reader.damages().iter().any(|damage| *damage != Damage::NotFinished) => ExitCode::Failed,
         None => ExitCode::Success,
     })
+}
+
+/// Says what the recorder said while it traced.
+fn say_notices(input: &Input) {
+    let (Input::Round(Round { synthesized: records, .. }) | Input::Answers(records)) = input;
+    for (_, record) in records {
+        if let Synthesized::Notice(notice) = record {
+            say!("rtrace: {}", notice.text);
+        }
+    }
 }
 
 /// Says what is wrong with the file. A file that was not completed mostly ends inside a record, which needs no sentence
