@@ -34,14 +34,14 @@ static __always_inline void answered(void *ctx, struct pt_regs *regs, s64 ret)
 	u32 open = OPEN_IN_TASK;
 	if (scratch) {
 		begin(&scratch->call, current, &which, regs);
-		scratch->call.bits |= CALL_NO_ENTRY << 4;
+		scratch->call.bits |= CALL_NO_ENTRY;
 		capture_at_entry(scratch, place);
 		emit_parts(ctx, scratch, WHEN_ENTRY);
 		open = OPEN_IN_SCRATCH;
 	} else {
 		COUNT(scratch_lost);
 		begin(&task->call, current, &which, regs);
-		task->call.bits |= CALL_NO_ENTRY << 4;
+		task->call.bits |= CALL_NO_ENTRY;
 	}
 	barrier();
 	task->open = open;

@@ -7,7 +7,7 @@ use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Mechanism, MechanismInputs};
 use super::names_at_exit::AtExit;
 use super::{
-    Buffers, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, injections, items, objects, path_names, paths,
+    Buffers, Injector, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, injections, items, objects, path_names, paths,
     requests, sums, target,
 };
 use crate::beauty::row::Syscall;
@@ -48,6 +48,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let requests = requests::by_bpf(&selection, request.show.mode, tracefs);
     let by_bpf = engine == Engine::Bpf && (!selection.is_empty() || of_events.is_any() || !requests.opcodes.is_empty());
     let (targets, compat) = target::find(&request.target, by_bpf)?;
+    let injector = Injector::choose(&injections.rules, request, &targets, by_bpf)?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
     let mut notes: Vec<String> = made.notes.iter().cloned().chain(of_this_namespace(&targets)).collect();
     let shown_signals = gate::signals(request, &selection, targets.scope());
@@ -65,7 +66,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         MechanismInputs { own_events: mechanism::own_events(tracefs), compat, kernel_frames: !by_bpf && graphs.has_kernel_frames() };
     let mechanism = mechanism::choose(&armed, selection.unknown || of_events.calls.recorded.nameless, facts);
     let decided =
-        PlanInputs { request, selection: &selection, of_events: &of_events, targets: &targets, graphs: &graphs, inherit, shown_signals };
+        PlanInputs { request, selection: &selection, of_events: &of_events, targets: &targets, injector: &injector, graphs: &graphs, inherit, shown_signals };
     let own_events = matches!(mechanism, Mechanism::OwnEvents { .. });
     let path_names = if by_bpf { None } else { decided.path_names(&shown, own_events, tracefs)? };
     let own = if by_bpf && own_events { Some(hooks::own(&armed, &selection, tracefs)) } else { None };
@@ -114,6 +115,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         delay: what.delay,
         excluded: excluded(request),
         injections: injections.rules,
+        injector,
         event_calls: of_events.calls,
         notes,
         selection,
@@ -163,6 +165,7 @@ struct PlanInputs<'a> {
     selection: &'a Selection,
     of_events: &'a CallsOfEvents,
     targets: &'a Targets,
+    injector: &'a Injector,
     graphs: &'a CallGraphs,
     inherit: bool,
     shown_signals: TaskEvents,
@@ -308,8 +311,9 @@ impl PlanInputs<'_> {
             others: self.selection.others.iter().chain(&self.of_events.calls.recorded.others).copied().collect(),
             unknown: self.selection.unknown || self.of_events.calls.recorded.nameless,
             entries: self.of_events.entries.clone(),
-            answered: !what.injections.is_empty(),
-            sends_signals: what.injections.iter().any(|injection| injection.effect.signal.is_some()),
+            answered: self.injector.is_supervisor(),
+            sends_signals: self.injector.is_supervisor() && what.injections.iter().any(|injection| injection.effect.signal.is_some()),
+            effects: self.injector.effects().cloned(),
             requests,
             string_limit: show.string_limit,
             full: show.full || show.style == Style::Json,

@@ -1,6 +1,6 @@
 //! Prints the plan for `-v`.
 
-use super::{Mechanism, Plan};
+use super::{Injector, Mechanism, Plan};
 use crate::session::Targets;
 use crate::sys::perf::{Counts, StackFields};
 use std::fmt;
@@ -65,6 +65,20 @@ impl fmt::Display for Plan {
             _ if self.bpf.is_some() => writeln!(f, "plan: paths of descriptors are read in the kernel at each call")?,
             Ok(()) => writeln!(f, "plan: paths of descriptors are derived from the calls that open and close them")?,
             Err(why) => writeln!(f, "plan: paths of descriptors are not known: {why}")?,
+        }
+        match &self.injector {
+            Injector::None => {}
+            Injector::Programs(effects) if effects.functions.is_empty() => {
+                writeln!(f, "plan: --inject by the BPF program at the entry of calls, which sends the signals")?;
+            }
+            Injector::Programs(effects) => writeln!(
+                f,
+                "plan: --inject by a BPF program on {} functions of the kernel, which overrides their results (bpf_override_return)",
+                effects.functions.len()
+            )?,
+            Injector::Supervisor { why } => {
+                writeln!(f, "plan: --inject by a seccomp filter and a process that answers, because {why}; each call of --inject waits for it")?;
+            }
         }
         if let Some(path_names) = &self.path_names {
             writeln!(f, "plan: {path_names}")?;

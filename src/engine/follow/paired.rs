@@ -215,6 +215,7 @@ impl Follower {
             | RecordKind::RequestEnd => ExitState::Unseen,
         };
         call.args = Some(call_record.args);
+        call.injected.answered = call_record.injected;
         call.lost_before = u64::from(call_record.lost);
         call.shown_pending = call_record.shown;
         call.pids = PidTranslation::of(call_record.nested);
