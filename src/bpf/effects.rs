@@ -15,6 +15,8 @@ pub struct Effects {
     pub rules: Rules,
     /// The addresses of the kernel's functions of the calls that are answered, in ascending order.
     pub functions: Vec<u64>,
+    /// The number of calls of the native ABI that are not answered, because this kernel was built without them.
+    pub missing: usize,
 }
 
 impl Effects {
@@ -124,7 +126,7 @@ mod tests {
         let counted = Effect { returns: Some(-2), signal: Some(10), when: When { first: 2, last: 5, step: 3 }, ..Effect::default() };
         let always = Effect { signal: Some(9), ..Effect::default() };
         let calls = vec![(Abi::X86_64, 3, 0), (Abi::X86_64, 4, 1), (Abi::I386, 3, 0)];
-        let bytes = EffectBytes::of(Some(&Effects { rules: Rules { effects: vec![counted, always], calls }, functions: Vec::new() }));
+        let bytes = EffectBytes::of(Some(&Effects { rules: Rules { effects: vec![counted, always], calls }, functions: Vec::new(), missing: 0 }));
         assert_eq!(bytes.effects[..16], [&(-2i64).to_ne_bytes()[..], &[2, 0, 5, 0, 3, 0, 1, 10]].concat());
         assert_eq!(bytes.effects[16..32], [&[0; 8][..], &[1, 0, 255, 255, 1, 0, 0, 9]].concat());
         let slot = |at: usize| &bytes.injections[at * INJECTION_BYTES..][..INJECTION_BYTES];

@@ -71,11 +71,16 @@ impl fmt::Display for Plan {
             Injector::Programs(effects) if effects.functions.is_empty() => {
                 writeln!(f, "plan: --inject by the BPF program at the entry of calls, which sends the signals")?;
             }
-            Injector::Programs(effects) => writeln!(
-                f,
-                "plan: --inject by a BPF program on {} functions of the kernel, which overrides their results (bpf_override_return)",
-                effects.functions.len()
-            )?,
+            Injector::Programs(effects) => {
+                writeln!(
+                    f,
+                    "plan: --inject by a BPF program on {} functions of the kernel, which overrides their results (bpf_override_return)",
+                    effects.functions.len()
+                )?;
+                if effects.missing > 0 {
+                    writeln!(f, "plan: {} calls of --inject are not in this kernel, and fail with ENOSYS as without rtrace", effects.missing)?;
+                }
+            }
             Injector::Supervisor { why } => {
                 writeln!(f, "plan: --inject by a seccomp filter and a process that answers, because {why}; each call of --inject waits for it")?;
             }

@@ -5,9 +5,11 @@ use crate::beauty::lookup;
 use crate::bpf::{self, Effects};
 use crate::event::Abi;
 use crate::inject::Rules;
+use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::syscall_functions::SyscallFunctions;
 use crate::request::{InjectBy, Trace};
 use crate::session::Targets;
+use crate::syscall::special::Special;
 use crate::sys::file_capabilities;
 use anyhow::anyhow;
 use std::collections::BTreeSet;
@@ -100,7 +102,12 @@ fn by_programs(rules: &Rules) -> Result<Effects, String> {
     }
     let answered: Vec<(Abi, u32)> = rules.calls.iter().filter(|call| is_answered(rules, call.2)).map(|call| (call.0, call.1)).collect();
     if answered.is_empty() {
-        return Ok(Effects { rules: rules.clone(), functions: Vec::new() });
+        return Ok(Effects { rules: rules.clone(), functions: Vec::new(), missing: 0 });
+    }
+    // The caller of the function of an exit has no code behind the call (`noreturn` in the kernel's syscall tables).
+    let exits = answered.iter().filter_map(|call| lookup::row(call.0, call.1.into())).find(|row| matches!(row.does, Special::Exit | Special::ExitGroup));
+    if let Some(row) = exits {
+        return Err(format!("the kernel's function of {} never returns, so that its result cannot be overridden", row.name));
     }
     if !bpf::may_override() {
         return Err("this kernel does not let BPF programs override results (CONFIG_BPF_KPROBE_OVERRIDE)".to_owned());
@@ -118,8 +125,9 @@ fn by_programs(rules: &Rules) -> Result<Effects, String> {
             return Err("this kernel has no function for any call of a rule".to_owned());
         }
     }
+    let missing = answered.iter().filter(|call| call.0 == NATIVE_ABI && of(**call).is_empty()).count();
     let functions: BTreeSet<u64> = answered.iter().flat_map(|call| of(*call)).collect();
-    Ok(Effects { rules: rules.clone(), functions: functions.into_iter().collect() })
+    Ok(Effects { rules: rules.clone(), functions: functions.into_iter().collect(), missing })
 }
 
 fn is_answered(rules: &Rules, effect: u16) -> bool {
