@@ -114,6 +114,7 @@ impl Strace {
         number::blanks(out, self.show.strace.column.saturating_sub(column));
         out.extend_from_slice(b"= ");
         let returned = decoded.returned();
+        let returned = if call.injected.as_value { decoded.returned_as_value().unwrap_or(returned) } else { returned };
         match (is_raw, call.exit, &returned) {
             (true, ExitState::Returned { ret, .. }, Returned::Value(_)) => constants::hex(out, ret as u64),
             _ => self.outcome(out, decoded, &returned),

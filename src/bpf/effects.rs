@@ -2,6 +2,7 @@
 //! inject.h.
 
 use crate::inject::Rules;
+use libc::SIGKILL;
 
 /// `EFFECTS_MAX`: the number of effects for which the programs have room.
 const EFFECTS_MAX: usize = 256;
@@ -25,6 +26,9 @@ impl Effects {
         let counted = rules.calls.iter().filter(|call| is_counted(rules, call.2)).count();
         match () {
             () if rules.effects.iter().any(|effect| effect.delay.is_some()) => Some("BPF programs cannot delay a call (delay_enter=)"),
+            () if rules.effects.iter().any(|effect| effect.signal == Some(SIGKILL)) => {
+                Some("BPF programs cannot end a task before its call is executed (signal=KILL)")
+            }
             () if rules.effects.len() > EFFECTS_MAX => Some("there are too many --inject for the BPF programs"),
             () if counted > COUNTERS_MAX => Some("when= has too many calls for the BPF programs"),
             () => None,
@@ -115,6 +119,7 @@ mod tests {
         assert_eq!(Effects::why_not(&rules(vec![answer], 1024)), None);
         let delay = Effect { delay: Some(1), ..answer };
         assert!(Effects::why_not(&rules(vec![answer, delay], 1)).unwrap().contains("delay_enter="));
+        assert!(Effects::why_not(&rules(vec![Effect { signal: Some(9), ..answer }], 1)).unwrap().contains("signal=KILL"));
         assert!(Effects::why_not(&rules(vec![answer; 257], 1)).unwrap().contains("too many --inject"));
         assert!(Effects::why_not(&rules(vec![answer], 1501)).unwrap().contains("when="));
         assert_eq!(Effects::why_not(&rules(vec![Effect { when: When::default(), ..answer }], 3000)), None, "they are not counted");
@@ -124,11 +129,11 @@ mod tests {
     #[test]
     fn constants_have_the_effect_and_the_counter_of_each_call() {
         let counted = Effect { returns: Some(-2), signal: Some(10), when: When { first: 2, last: 5, step: 3 }, ..Effect::default() };
-        let always = Effect { signal: Some(9), ..Effect::default() };
+        let always = Effect { signal: Some(12), ..Effect::default() };
         let calls = vec![(Abi::X86_64, 3, 0), (Abi::X86_64, 4, 1), (Abi::I386, 3, 0)];
         let bytes = EffectBytes::of(Some(&Effects { rules: Rules { effects: vec![counted, always], calls }, functions: Vec::new(), missing: 0 }));
         assert_eq!(bytes.effects[..16], [&(-2i64).to_ne_bytes()[..], &[2, 0, 5, 0, 3, 0, 1, 10]].concat());
-        assert_eq!(bytes.effects[16..32], [&[0; 8][..], &[1, 0, 255, 255, 1, 0, 0, 9]].concat());
+        assert_eq!(bytes.effects[16..32], [&[0; 8][..], &[1, 0, 255, 255, 1, 0, 0, 12]].concat());
         let slot = |at: usize| &bytes.injections[at * INJECTION_BYTES..][..INJECTION_BYTES];
         assert_eq!((slot(2), slot(3), slot(4), slot(1024 + 3)), (&[0; 4][..], &[1, 0, 1, 0][..], &[2, 0, 0, 0][..], &[1, 0, 2, 0][..]));
     }

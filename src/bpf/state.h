@@ -56,7 +56,9 @@ struct task {
 	/* The number of calls that began and are not in the counters yet, where calls are aggregated. */
 	u64 begun;
 	/* The task executed a program, and the record of that call was written. */
-	u32 executed;
+	u16 executed;
+	/* The task was created during the trace, and has not returned from the call that created it. */
+	u16 fresh;
 	/* The index, plus one, of the effect that answers the open call; 0: none does. */
 	u16 effect;
 	/* The open call was answered. */

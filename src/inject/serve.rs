@@ -18,6 +18,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitCode;
+use libc::SIGKILL;
 use std::time::{Duration, Instant};
 
 /// The target of the link of a filter's descriptor in /proc/PID/fd (kernel/seccomp.c).
@@ -152,6 +153,10 @@ impl State<'_> {
 
     fn answer(&self, outcome: Outcome) {
         let Outcome { id, tid, returns, signal } = outcome;
+        if signal == Some(SIGKILL) {
+            self.kill(id, tid);
+            return;
+        }
         let answer = returns.map_or(Answer::Continue, Answer::Return);
         let signal = signal.filter(|_| self.listener.is_waiting(id));
         let signal = signal.filter(|signal| !self.signals.as_ref().is_some_and(|signals| signals.put(tid, *signal)));
@@ -164,6 +169,19 @@ impl State<'_> {
         if let Some(signal) = signal.filter(|_| !self.order.is_safe) {
             signal_thread(tid, signal);
         }
+    }
+
+    /// Kills the task of a call that waits. It ends in its wait, before the call is executed; an answer that came first
+    /// would let the call return.
+    fn kill(&self, id: u64, tid: i32) {
+        let until = Instant::now() + WAKE_MAX;
+        if self.listener.is_waiting(id) {
+            signal_thread(tid, SIGKILL);
+        }
+        while self.listener.is_waiting(id) && Instant::now() < until {
+            std::thread::sleep(WAKE_STEP);
+        }
+        self.listener.answer(id, Answer::Return(-i64::from(libc::EINTR)));
     }
 
     /// Waits until a thread that a signal has woken sleeps again. Before Linux 6.17, an answer that comes first is
@@ -206,11 +224,12 @@ impl State<'_> {
     }
 
     fn carry_out(&mut self, call: &Waiting, effect: Effect, began: Time) {
-        let (answered, delayed) = (effect.returns.is_some(), effect.delay.is_some());
-        if answered || delayed {
-            // The kernel does not touch the memory of an answered call. Reading it here makes its pages present, so
-            // that the BPF programs can copy them.
-            let mut copies = if answered { memory::copies(call, self.order.string_limit) } else { Vec::new() };
+        let is_killed = effect.signal == Some(SIGKILL);
+        let (answered, delayed) = (effect.returns.is_some() && !is_killed, effect.delay.is_some());
+        if answered || delayed || is_killed {
+            // The kernel does not touch the memory of a call that is not executed. Reading it here makes its pages
+            // present, so that the BPF programs can copy them.
+            let mut copies = memory::copies(call, self.order.string_limit);
             if !self.order.with_memory {
                 copies.clear();
             }
@@ -218,7 +237,7 @@ impl State<'_> {
                 return;
             }
             let (tid, abi, nr, args) = (call.tid, call.abi, i64::from(call.nr), call.args);
-            self.report(&(began, Synthesized::Injected { tid, abi, nr, args, answered, delayed, copies }));
+            self.report(&(began, Synthesized::Injected { tid, abi, nr, args, answered, delayed, killable: self.order.is_safe || is_killed, copies }));
         }
         let outcome = Outcome { id: call.id, tid: call.tid, returns: effect.returns, signal: effect.signal };
         match effect.delay {

@@ -8,7 +8,7 @@ use crate::inject::Rules;
 use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::syscall_functions::SyscallFunctions;
 use crate::request::{InjectBy, Trace};
-use crate::session::Targets;
+use crate::session::{InjectedCalls, Targets};
 use crate::syscall::special::Special;
 use crate::sys::file_capabilities;
 use anyhow::anyhow;
@@ -77,6 +77,17 @@ impl Injector {
 }
 
 impl Plan {
+    /// Returns what the session says of changed calls.
+    pub fn injected(&self) -> InjectedCalls {
+        let Rules { effects, calls } = &self.injections;
+        let means_value = |call: &&(Abi, u32, u16)| effects.get(usize::from(call.2)).is_some_and(|effect| effect.is_value());
+        let of = |call: &(Abi, u32, u16)| (call.0, call.1);
+        InjectedCalls {
+            supervised: calls.iter().filter(|_| self.injector.is_supervisor()).map(of).collect(),
+            as_value: calls.iter().filter(means_value).map(of).collect(),
+        }
+    }
+
     /// Lets a supervisor change calls, because the programs cannot: `why` is a clause.
     ///
     /// # Errors

@@ -31,12 +31,26 @@ pub struct Injection {
 pub struct Effect {
     /// The value that the call returns without being executed: a negative errno if it fails.
     pub returns: Option<i64>,
+    /// That value was given as a value (`retval=`), and not as an error.
+    pub by_value: bool,
     /// The nanoseconds that the call waits before it is executed or answered.
     pub delay: Option<u64>,
     /// The signal that the thread gets.
     pub signal: Option<i32>,
     /// Which calls of a thread.
     pub when: When,
+}
+
+impl Effect {
+    /// Returns whether the calls return a value that stands for an error, but is meant as a value.
+    pub fn is_value(&self) -> bool {
+        self.inadvertent_error().is_some()
+    }
+
+    /// Returns the errno that the value of `retval=` stands for, if it does.
+    pub fn inadvertent_error(&self) -> Option<i64> {
+        self.returns.map(|value| value.wrapping_neg()).filter(|errno| self.by_value && (1..=i64::from(ERRNO_MAX)).contains(errno))
+    }
 }
 
 /// Which calls of one syscall by one thread are meant, counted from 1.
@@ -123,7 +137,7 @@ pub fn effect(actions: &str) -> Result<Effect, String> {
         let wrong = |what: &str| format!("{action}: {what}");
         match name {
             "error" => effect.returns = Some(-i64::from(error(value).ok_or_else(|| wrong(ERROR))?)),
-            "retval" => effect.returns = Some(value_of(value).ok_or_else(|| wrong("the value is no number of 64 bits"))?),
+            "retval" => (effect.returns, effect.by_value) = (Some(value_of(value).ok_or_else(|| wrong("the value is no number of 64 bits"))?), true),
             "signal" => effect.signal = Some(signal_of(value).ok_or_else(|| wrong("there is no such signal"))?),
             "delay_enter" => effect.delay = Some(delay(value).ok_or_else(|| wrong(DELAY))?),
             "when" => effect.when = when(value).ok_or_else(|| wrong(WHEN))?,

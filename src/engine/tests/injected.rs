@@ -13,7 +13,7 @@ fn report(at: u64, of: TaskId, nr: u64, args: [u64; 6], (answered, delayed): (bo
     } else {
         Vec::new()
     };
-    (Time(at), Synthesized::Injected { tid: of.tid, abi: Abi::X86_64, nr: nr as i64, args, answered, delayed, copies })
+    (Time(at), Synthesized::Injected { tid: of.tid, abi: Abi::X86_64, nr: nr as i64, args, answered, delayed, killable: true, copies })
 }
 
 fn marks(injected: Injected) -> (bool, bool) {
