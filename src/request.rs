@@ -404,7 +404,7 @@ pub struct Run {
     /// `--strings-by`
     pub strings_by: StringsBy,
     /// `--inject-by`
-    pub inject_by: InjectBy,
+    pub inject_by: inject::InjectBy,
     /// The command line was one of strace: messages and exit status are those of strace.
     pub as_strace: bool,
 }
@@ -419,18 +419,6 @@ pub enum Engine {
     Tracepoint,
     /// The BPF programs. The run fails if the kernel does not take them.
     Bpf,
-}
-
-/// The method of changing calls (`--inject`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InjectBy {
-    /// The BPF programs if they can do it, otherwise a supervisor.
-    #[default]
-    Auto,
-    /// The BPF programs, which override the results of the kernel's functions.
-    Override,
-    /// A supervisor that a seccomp filter of the command asks.
-    Seccomp,
 }
 
 /// The method for reading path names when the BPF engine is not used.

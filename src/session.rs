@@ -87,7 +87,7 @@ pub struct Session {
 pub struct InjectedCalls {
     /// The calls about which the kernel asks a supervisor.
     pub supervised: FxHashSet<(Abi, u32)>,
-    /// The calls that are answered with a value that stands for an error, but is meant as a value.
+    /// The calls that are answered with a value that would be taken for an error, or for another number of 32 bits.
     pub as_value: FxHashSet<(Abi, u32)>,
 }
 

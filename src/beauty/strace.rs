@@ -153,6 +153,7 @@ impl Strace {
             Returned::Value(value @ (Value::Symbol { value: raw, .. } | Value::Packed { raw, .. })) => {
                 self.number_and_name(out, *raw, value);
             }
+            Returned::Value(Value::Address(0)) => out.push(b'0'),
             Returned::Value(value) => value::write(out, value, self.options()),
             Returned::Timeout if form() == "number" => out.push(b'0'),
             Returned::Timeout => value::failure(out, Failure::Timeout),

@@ -69,8 +69,10 @@ mod bytes {
     impl EffectBytes {
         /// Returns the constants for these effects; with none, no call is changed.
         pub fn of(effects: Option<&Effects>) -> EffectBytes {
-            let mut bytes =
-                EffectBytes { effects: vec![0; EFFECTS_MAX * EFFECT_BYTES], injections: vec![0; Abi::ALL.len() * NR_COUNT * INJECTION_BYTES] };
+            let mut bytes = EffectBytes {
+                effects: vec![0; EFFECTS_MAX * EFFECT_BYTES],
+                injections: vec![0; Abi::ALL.len() * NR_COUNT * INJECTION_BYTES],
+            };
             let Some(Effects { rules, .. }) = effects else { return bytes };
             for (slot, effect) in bytes.effects.chunks_exact_mut(EFFECT_BYTES).zip(&rules.effects) {
                 slot.copy_from_slice(&encoded(effect));
@@ -131,7 +133,8 @@ mod tests {
         let counted = Effect { returns: Some(-2), signal: Some(10), when: When { first: 2, last: 5, step: 3 }, ..Effect::default() };
         let always = Effect { signal: Some(12), ..Effect::default() };
         let calls = vec![(Abi::X86_64, 3, 0), (Abi::X86_64, 4, 1), (Abi::I386, 3, 0)];
-        let bytes = EffectBytes::of(Some(&Effects { rules: Rules { effects: vec![counted, always], calls }, functions: Vec::new(), missing: 0 }));
+        let bytes =
+            EffectBytes::of(Some(&Effects { rules: Rules { effects: vec![counted, always], calls }, functions: Vec::new(), missing: 0 }));
         assert_eq!(bytes.effects[..16], [&(-2i64).to_ne_bytes()[..], &[2, 0, 5, 0, 3, 0, 1, 10]].concat());
         assert_eq!(bytes.effects[16..32], [&[0; 8][..], &[1, 0, 255, 255, 1, 0, 0, 12]].concat());
         let slot = |at: usize| &bytes.injections[at * INJECTION_BYTES..][..INJECTION_BYTES];

@@ -40,7 +40,7 @@ impl Progress {
         MapMemory::of(fd.as_fd(), WORDS).map(Progress)
     }
 
-    /// Stores that the supervisor has received a call. The kernel numbers calls in the order in which they are received.
+    /// Stores that the supervisor has received a call. The kernel numbers calls in the order in which it asks.
     pub fn received(&self, id: u64) {
         self.0[LATEST].store(id, Ordering::Release);
         _ = self.0[OLDEST].compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed);
@@ -51,8 +51,8 @@ impl Progress {
         self.0[OLDEST].store(id.unwrap_or_default(), Ordering::Release);
     }
 
-    /// Returns the numbers of the calls that may wait for an answer of a supervisor that has ended. It may have received
-    /// one more than it could store.
+    /// Returns the numbers of the calls that may wait for an answer of a supervisor that has ended. It may have
+    /// received one more than it could store.
     pub fn waiting(&self) -> RangeInclusive<u64> {
         let [oldest, latest] = [OLDEST, LATEST].map(|at| self.0[at].load(Ordering::Acquire));
         let last = latest.wrapping_add(1);

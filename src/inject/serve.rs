@@ -11,6 +11,7 @@ use crate::request::inject::Effect;
 use crate::sys::seccomp::{Answer, Listener, Waiting, signal_thread};
 use crate::sys::{clock, helper};
 use anyhow::Context;
+use libc::SIGKILL;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send, sockopt};
@@ -18,7 +19,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitCode;
-use libc::SIGKILL;
 use std::time::{Duration, Instant};
 
 /// The target of the link of a filter's descriptor in /proc/PID/fd (kernel/seccomp.c).
@@ -237,7 +237,10 @@ impl State<'_> {
                 return;
             }
             let (tid, abi, nr, args) = (call.tid, call.abi, i64::from(call.nr), call.args);
-            self.report(&(began, Synthesized::Injected { tid, abi, nr, args, answered, delayed, killable: self.order.is_safe || is_killed, copies }));
+            self.report(&(
+                began,
+                Synthesized::Injected { tid, abi, nr, args, answered, delayed, killable: self.order.is_safe || is_killed, copies },
+            ));
         }
         let outcome = Outcome { id: call.id, tid: call.tid, returns: effect.returns, signal: effect.signal };
         match effect.delay {

@@ -26,7 +26,7 @@ pub(super) const BUFFER: usize = 8 << 20;
 /// How long the end of the supervisor is awaited, after its socket was closed. It lives on if tasks of the command do.
 const END_MAX: Duration = Duration::from_millis(100);
 
-/// The first message to the supervisor. The descriptor of the filter comes with it, and then those of the other members.
+/// The first message to the supervisor. The descriptor of the filter comes with it, and then the others that it names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     /// What is changed.
@@ -86,21 +86,19 @@ impl Supervisor {
         let progress = Progress::create().ok();
         let (with_progress, with_signals) = (progress.is_some(), due_signals.is_some());
         let rules = rules.clone();
-        let order = Order {
-            rules,
-            command,
-            listener_there,
-            alone,
-            string_limit,
-            with_memory,
-            is_safe,
-            with_progress,
-            with_signals,
-            passes: false,
-        };
+        let order =
+            Order { rules, command, listener_there, alone, string_limit, with_memory, is_safe, with_progress, with_signals, passes: false };
         let others = progress.iter().map(|(memory, _)| memory.as_fd()).chain(due_signals.iter().map(AsFd::as_fd));
         let Helper { process: child, socket } = start(&order, listener.as_fd(), others)?;
-        Ok(Supervisor { socket: Some(socket), child, buffer: vec![0; MESSAGE_MAX], listener: listener.into(), progress, order, reported: Vec::new() })
+        Ok(Supervisor {
+            socket: Some(socket),
+            child,
+            buffer: vec![0; MESSAGE_MAX],
+            listener: listener.into(),
+            progress,
+            order,
+            reported: Vec::new(),
+        })
     }
 
     /// Starts a successor if the supervisor has ended before the tasks with the filter: it was killed. The successor
@@ -118,7 +116,9 @@ impl Supervisor {
             }
             Err(error) => {
                 self.socket = None;
-                Some(format!("the process that answers calls (rtrace-inject) was killed, and {error:#}: the calls of --inject hang until rtrace ends, and then fail with ENOSYS"))
+                Some(format!(
+                    "the process that answers calls (rtrace-inject) was killed, and {error:#}: the calls of --inject hang until rtrace ends, and then fail with ENOSYS"
+                ))
             }
         }
     }

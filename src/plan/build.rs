@@ -7,8 +7,8 @@ use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Mechanism, MechanismInputs};
 use super::names_at_exit::AtExit;
 use super::{
-    Buffers, Injector, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, injections, items, objects, path_names, paths,
-    requests, sums, target,
+    Buffers, Injector, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, injections, items, objects, path_names,
+    paths, requests, sums, target,
 };
 use crate::beauty::row::Syscall;
 use crate::beauty::special::Special;
@@ -66,13 +66,17 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         MechanismInputs { own_events: mechanism::own_events(tracefs), compat, kernel_frames: !by_bpf && graphs.has_kernel_frames() };
     let mechanism = mechanism::choose(&armed, selection.unknown || of_events.calls.recorded.nameless, facts);
     let decided =
-        PlanInputs { request, selection: &selection, of_events: &of_events, targets: &targets, injector: &injector, graphs: &graphs, inherit, shown_signals };
+        PlanInputs { request, selection: &selection, of_events: &of_events, targets: &targets, graphs: &graphs, inherit, shown_signals };
     let own_events = matches!(mechanism, Mechanism::OwnEvents { .. });
     let path_names = if by_bpf { None } else { decided.path_names(&shown, own_events, tracefs)? };
     let own = if by_bpf && own_events { Some(hooks::own(&armed, &selection, tracefs)) } else { None };
     let (hooks, mechanism) = hooks_of(own, &cpus, mechanism);
     let buffers = decided.buffers(cpus.len(), by_bpf);
-    let bpf = if by_bpf { Some(decided.bpf(hooks, (shown, requests), &buffers, &mut notes)?) } else { None };
+    let bpf = if by_bpf {
+        Some(injector.in_programs(decided.bpf(hooks, (shown, requests), &buffers, &mut notes)?, &injections.rules))
+    } else {
+        None
+    };
     notes.extend(if by_bpf { decided.why_no_sums() } else { None });
     let names_events = decided.is_switched() || what.items.iter().any(|item| !item.selector.selects_syscalls());
     let by_instance = if names_events { InstanceEvents::find(tracefs) } else { InstanceEvents::default() };
@@ -165,7 +169,6 @@ struct PlanInputs<'a> {
     selection: &'a Selection,
     of_events: &'a CallsOfEvents,
     targets: &'a Targets,
-    injector: &'a Injector,
     graphs: &'a CallGraphs,
     inherit: bool,
     shown_signals: TaskEvents,
@@ -311,9 +314,9 @@ impl PlanInputs<'_> {
             others: self.selection.others.iter().chain(&self.of_events.calls.recorded.others).copied().collect(),
             unknown: self.selection.unknown || self.of_events.calls.recorded.nameless,
             entries: self.of_events.entries.clone(),
-            answered: self.injector.is_supervisor(),
-            sends_signals: self.injector.is_supervisor() && what.injections.iter().any(|injection| injection.effect.signal.is_some()),
-            effects: self.injector.effects().cloned(),
+            effects: None,
+            answered: false,
+            sends_signals: false,
             requests,
             string_limit: show.string_limit,
             full: show.full || show.style == Style::Json,

@@ -1,6 +1,6 @@
 //! Prints the plan for `-v`.
 
-use super::{Injector, Mechanism, Plan};
+use super::{Mechanism, Plan};
 use crate::session::Targets;
 use crate::sys::perf::{Counts, StackFields};
 use std::fmt;
@@ -66,25 +66,7 @@ impl fmt::Display for Plan {
             Ok(()) => writeln!(f, "plan: paths of descriptors are derived from the calls that open and close them")?,
             Err(why) => writeln!(f, "plan: paths of descriptors are not known: {why}")?,
         }
-        match &self.injector {
-            Injector::None => {}
-            Injector::Programs(effects) if effects.functions.is_empty() => {
-                writeln!(f, "plan: --inject by the BPF program at the entry of calls, which sends the signals")?;
-            }
-            Injector::Programs(effects) => {
-                writeln!(
-                    f,
-                    "plan: --inject by a BPF program on {} functions of the kernel, which overrides their results (bpf_override_return)",
-                    effects.functions.len()
-                )?;
-                if effects.missing > 0 {
-                    writeln!(f, "plan: {} calls of --inject are not in this kernel, and fail with ENOSYS as without rtrace", effects.missing)?;
-                }
-            }
-            Injector::Supervisor { why } => {
-                writeln!(f, "plan: --inject by a seccomp filter and a process that answers, because {why}; each call of --inject waits for it")?;
-            }
-        }
+        write!(f, "{}", self.injector)?;
         if let Some(path_names) = &self.path_names {
             writeln!(f, "plan: {path_names}")?;
         }

@@ -7,12 +7,14 @@ use crate::event::Abi;
 use crate::inject::Rules;
 use crate::kernel::machine::NATIVE_ABI;
 use crate::kernel::syscall_functions::SyscallFunctions;
-use crate::request::{InjectBy, Trace};
+use crate::request::Trace;
+use crate::request::inject::InjectBy;
 use crate::session::{InjectedCalls, Targets};
-use crate::syscall::special::Special;
 use crate::sys::file_capabilities;
+use crate::syscall::special::Special;
 use anyhow::anyhow;
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// Who changes calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,23 +58,52 @@ impl Injector {
         match (request.run.inject_by, targets) {
             (InjectBy::Override, _) => Err(anyhow!("--inject-by override: {why}")),
             (_, Targets::Command) if request.what.delay.is_none() => Ok(Injector::Supervisor { why }),
-            (_, Targets::Command) => {
-                Err(anyhow!("--inject: a seccomp filter changes these calls, because {why}; it changes them from the first one on, so leave -D out"))
-            }
+            (_, Targets::Command) => Err(anyhow!(
+                "--inject: a seccomp filter changes these calls, because {why}; it changes them from the first one on, so leave -D out"
+            )),
             _ => Err(anyhow!(
                 "--inject: the calls of running tasks cannot be changed here, because {why}; only a command that rtrace starts can have a seccomp filter"
             )),
         }
     }
 
-    /// Returns what the programs do, if it is they who change calls.
-    pub fn effects(&self) -> Option<&Effects> {
-        if let Injector::Programs(effects) = self { Some(effects) } else { None }
+    /// Returns these settings of the BPF programs with their part in it: they change the calls, or they complete the
+    /// calls that the supervisor has answered, and send the signals for it.
+    pub fn in_programs(&self, settings: bpf::Settings, rules: &Rules) -> bpf::Settings {
+        let effects = if let Injector::Programs(effects) = self { Some(effects.clone()) } else { None };
+        let sends_signals = self.is_supervisor() && rules.effects.iter().any(|effect| effect.signal.is_some());
+        bpf::Settings { effects, answered: self.is_supervisor(), sends_signals, ..settings }
     }
 
     /// Returns whether a supervisor changes calls.
     pub fn is_supervisor(&self) -> bool {
         matches!(self, Injector::Supervisor { .. })
+    }
+}
+
+/// The lines of `-v`.
+impl fmt::Display for Injector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Injector::None => Ok(()),
+            Injector::Programs(Effects { functions, .. }) if functions.is_empty() => {
+                writeln!(f, "plan: --inject by the BPF program at the entry of calls, which sends the signals")
+            }
+            Injector::Programs(Effects { functions, missing, .. }) => {
+                let count = functions.len();
+                writeln!(f, "plan: --inject by a BPF program on {count} functions of the kernel, which overrides their results")?;
+                if *missing > 0 {
+                    writeln!(f, "plan: {missing} calls of --inject are not in this kernel, and fail with ENOSYS as without rtrace")?;
+                }
+                Ok(())
+            }
+            Injector::Supervisor { why } => {
+                writeln!(
+                    f,
+                    "plan: --inject by a seccomp filter and a process that answers, because {why}; each call of --inject waits for it"
+                )
+            }
+        }
     }
 }
 
@@ -94,11 +125,8 @@ impl Plan {
     /// The user asks for the programs, or the targets are running tasks.
     pub fn leave_to_supervisor(&mut self, request: &Trace, why: String) -> anyhow::Result<()> {
         self.injector = Injector::supervisor(why, request, &self.targets)?;
-        if let Some(bpf) = &mut self.bpf {
-            bpf.effects = None;
-            bpf.answered = true;
-            bpf.sends_signals = self.injections.effects.iter().any(|effect| effect.signal.is_some());
-        }
+        let bpf = self.bpf.take();
+        self.bpf = bpf.map(|bpf| self.injector.in_programs(bpf, &self.injections));
         Ok(())
     }
 }
@@ -116,7 +144,10 @@ fn by_programs(rules: &Rules) -> Result<Effects, String> {
         return Ok(Effects { rules: rules.clone(), functions: Vec::new(), missing: 0 });
     }
     // The caller of the function of an exit has no code behind the call (`noreturn` in the kernel's syscall tables).
-    let exits = answered.iter().filter_map(|call| lookup::row(call.0, call.1.into())).find(|row| matches!(row.does, Special::Exit | Special::ExitGroup));
+    let exits = answered
+        .iter()
+        .filter_map(|call| lookup::row(call.0, call.1.into()))
+        .find(|row| matches!(row.does, Special::Exit | Special::ExitGroup));
     if let Some(row) = exits {
         return Err(format!("the kernel's function of {} never returns, so that its result cannot be overridden", row.name));
     }

@@ -68,7 +68,7 @@ pub struct Ledger {
     pub of_events: u64,
     /// Records of requests of io_uring that the user did not ask for.
     pub not_asked: u64,
-    /// Records of calls that the kernel repeats, because a signal arrived before the supervisor of `--inject` was asked.
+    /// Records of calls that the kernel repeats, because a signal arrived before the supervisor of `--inject` had them.
     pub repeated: u64,
     /// Records that arrived after the stream had passed their time.
     pub late: u64,

@@ -103,7 +103,9 @@ impl Need {
             Need::CountedProgramsOnSingleSyscalls => ((6, 7)..(7, 2)).contains(&kernel_version()),
             Need::EprobesOnArrays => takes_eprobes() && kernel_version() > (6, 12),
             Need::BpfEngine => kernel_version() >= (6, 1) && Need::Types.is_met(),
-            Need::OverriddenResults => std::fs::read_to_string("/proc/kallsyms").is_ok_and(|symbols| symbols.contains(" bpf_override_return\n")),
+            Need::OverriddenResults => {
+                std::fs::read_to_string("/proc/kallsyms").is_ok_and(|symbols| symbols.contains(" bpf_override_return\n"))
+            }
             Need::TasksByNumber => std::fs::read_to_string("/proc/kallsyms").is_ok_and(|symbols| symbols.contains(" bpf_task_from_pid\n")),
             Need::Program(name) => Command::new(name).arg("--version").output().is_ok_and(|run| run.status.success()),
         }

@@ -3,7 +3,8 @@
 use super::{Stop, Surroundings, wrong};
 use crate::cli::args::{Cli, ColorArg, EngineArg, InjectArg, StringsArg, StyleArg, SummaryArg, TimeArg};
 use crate::cli::config::Config;
-use crate::request::{Color, Engine, InjectBy, Output, Rotation, Run, Sink, StringsBy};
+use crate::request::inject::InjectBy;
+use crate::request::{Color, Engine, Output, Rotation, Run, Sink, StringsBy};
 use crate::show::{Mode, Outcomes, Show, Style, SummaryBy, TimeFormat, strace};
 use crate::text::quantity;
 use std::ffi::OsString;

@@ -45,13 +45,8 @@ pub fn why_not_started(cli: &Cli) -> Option<String> {
 /// Returns why the traced tasks are neither a command nor named by `-p` or `-t`; `None` if they are.
 pub fn why_not_named(cli: &Cli) -> Option<String> {
     let TargetArgs { pid, tid, uid, cgroup, container, all_cpus, cpu, .. } = &cli.target;
-    let asked = [
-        ("-u", uid.is_some()),
-        ("-G", cgroup.is_some()),
-        ("--container", container.is_some()),
-        ("-C", cpu.is_some()),
-        ("-a", *all_cpus),
-    ];
+    let asked =
+        [("-u", uid.is_some()), ("-G", cgroup.is_some()), ("--container", container.is_some()), ("-C", cpu.is_some()), ("-a", *all_cpus)];
     match asked.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Some(format!("{option} selects tasks that rtrace does not start")),
         None => (cli.command.is_empty() && pid.is_empty() && tid.is_empty()).then(|| "there is no command".to_owned()),

@@ -56,12 +56,15 @@ impl Follower {
 
     /// Returns whether an exit without an entry is that of a call that waited for the supervisor when a signal arrived.
     /// It was not executed.
-    pub(super) fn is_interrupted(&self, abi: Abi, nr: i64, ret: i64) -> bool {
-        ret == -ERESTARTSYS && u32::try_from(nr).is_ok_and(|nr| self.stream.injected.supervised.contains(&(abi, nr)))
+    pub(super) fn is_interrupted(&self, context: RecordContext, (abi, nr): (Abi, i64), ret: i64) -> bool {
+        // This code may also be the answer.
+        let is_answer = || self.threads[context.slot.index()].changed.as_ref().is_some_and(|changed| changed.injected.answered);
+        ret == -ERESTARTSYS && !is_answer() && u32::try_from(nr).is_ok_and(|nr| self.stream.injected.supervised.contains(&(abi, nr)))
     }
 
     /// Completes a call without an entry that was paired in the kernel, if a signal interrupted its wait for the
-    /// supervisor. Returns false if the supervisor had not seen it yet: the kernel repeats it, unless its task is killed.
+    /// supervisor. Returns false if the supervisor had not seen it yet: the kernel repeats it, unless its task is
+    /// killed.
     #[cold]
     pub(super) fn complete_interrupted(&mut self, context: RecordContext, call: &mut Call) -> bool {
         let Some(changed) = self.take_changed(context, (call.abi, call.nr), false) else { return false };
@@ -86,8 +89,8 @@ impl Follower {
         }
     }
 
-    /// Processes the exit of a call that the supervisor answered or delayed, and that the kernel did not execute. It had
-    /// no effect on the task.
+    /// Processes the exit of a call that the supervisor answered or delayed, and that the kernel did not execute. It
+    /// had no effect on the task.
     #[cold]
     pub(super) fn exit_of_answered(
         &mut self,

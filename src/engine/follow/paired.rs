@@ -61,7 +61,7 @@ impl Follower {
             _ = self.was_in_flight(context, call_record.tid, call_record.start, events);
         }
         let mut call = self.paired_call(context, &call_record);
-        if call_record.no_entry && self.is_interrupted(call.abi, call.nr, call_record.ret) {
+        if call_record.no_entry && self.is_interrupted(context, (call.abi, call.nr), call_record.ret) {
             if !self.complete_interrupted(context, &mut call) {
                 return self.ledger.leave_out(event, LeftOut::Repeated);
             }
