@@ -90,15 +90,7 @@ impl Supervisor {
             Order { rules, command, listener_there, alone, string_limit, with_memory, is_safe, with_progress, with_signals, passes: false };
         let others = progress.iter().map(|(memory, _)| memory.as_fd()).chain(due_signals.iter().map(AsFd::as_fd));
         let Helper { process: child, socket } = start(&order, listener.as_fd(), others)?;
-        Ok(Supervisor {
-            socket: Some(socket),
-            child,
-            buffer: vec![0; MESSAGE_MAX],
-            listener: listener.into(),
-            progress,
-            order,
-            reported: Vec::new(),
-        })
+        Ok(Supervisor { socket: Some(socket), child, buffer: vec![0; MESSAGE_MAX], listener, progress, order, reported: Vec::new() })
     }
 
     /// Starts a successor if the supervisor has ended before the tasks with the filter: it was killed. The successor

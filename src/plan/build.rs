@@ -72,14 +72,9 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let own = if by_bpf && own_events { Some(hooks::own(&armed, &selection, tracefs)) } else { None };
     let (hooks, mechanism) = hooks_of(own, &cpus, mechanism);
     let buffers = decided.buffers(cpus.len(), by_bpf);
-    let bpf = if by_bpf {
-        Some(injector.in_programs(decided.bpf(hooks, (shown, requests), &buffers, &mut notes)?, &injections.rules))
-    } else {
-        None
-    };
+    let bpf = if by_bpf { Some(decided.bpf(hooks, (shown, requests), &buffers, &mut notes)?) } else { None };
     notes.extend(if by_bpf { decided.why_no_sums() } else { None });
-    let names_events = decided.is_switched() || what.items.iter().any(|item| !item.selector.selects_syscalls());
-    let by_instance = if names_events { InstanceEvents::find(tracefs) } else { InstanceEvents::default() };
+    let by_instance = decided.by_instance(tracefs);
     let mut add =
         EventAdder { tracefs, made, by_instance: &by_instance, events: &mut events, inherit, graphs: &graphs, general: &request.graphs };
     match &mechanism {
@@ -95,15 +90,15 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     decided.add_shown(&mut add, outputs)?;
     decided.bind(&mut events)?;
     notes.extend(without_stacks(&events, &request.graphs));
-    let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
     Ok(Plan {
         remarks: selection.notices.iter().cloned().chain(injections.remarks).chain(buffers.remark(request)).collect(),
         buffers,
         targets,
         cpus,
+        copied_bytes: copied_bytes(&events)?,
         events,
         mechanism,
-        bpf,
+        bpf: bpf.map(|bpf| injector.in_programs(bpf, &injections.rules)),
         pending_after: Some(PENDING_AFTER),
         signals: shown_signals != TaskEvents::None,
         cgroups,
@@ -112,7 +107,6 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         fds,
         path_names,
         maps,
-        copied_bytes: if copies { syscall_event::copy_limit(&machine::release()?) } else { syscall_event::COPY_LIMIT_DEFAULT },
         paths: paths::named(&request.show.paths),
         frames_max: graphs::frames_max(&selection, &what.items, &request.graphs),
         names: names(&selection, &what.items),
@@ -186,6 +180,12 @@ impl PlanInputs<'_> {
     /// Whether events switch the output on or off. Such a call must be seen even if it is not shown itself.
     fn is_switched(&self) -> bool {
         self.request.what.switch_on.is_some() || self.request.what.switch_off.is_some()
+    }
+
+    /// Returns the events that perf does not deliver, if the request names any event.
+    fn by_instance(&self, tracefs: &Tracefs) -> InstanceEvents {
+        let names_events = self.is_switched() || self.request.what.items.iter().any(|item| !item.selector.selects_syscalls());
+        if names_events { InstanceEvents::find(tracefs) } else { InstanceEvents::default() }
     }
 
     /// Chooses how path names are read without BPF; `None` where no calls are traced. `own_events` says that the
@@ -334,6 +334,12 @@ impl PlanInputs<'_> {
             },
         })
     }
+}
+
+/// Returns the maximum number of bytes of user memory that the kernel copies into one record of these events.
+fn copied_bytes(events: &[PlannedEvent]) -> anyhow::Result<u32> {
+    let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
+    Ok(if copies { syscall_event::copy_limit(&machine::release()?) } else { syscall_event::COPY_LIMIT_DEFAULT })
 }
 
 /// Returns the names that the user gave to syscalls, by the name of their row. The first item with a name that selects

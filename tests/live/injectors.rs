@@ -163,7 +163,8 @@ fn json_marks_overridden_calls() {
 #[test]
 fn all_calls_can_be_overridden_at_once() {
     let Some(machine) = overriding() else { return };
-    let options = ["-e", "!exit,!exit_group", "--inject-by", "override", "--inject", "!exit,!exit_group:error=EIO:when=1000"];
+    let options =
+        ["-e", "!exit,!exit_group", "--inject-by", "override", "--inject", "!exit,!exit_group,!clock_gettime:error=EIO:when=1000"];
     let trace = workload(&machine, &options, "results 2 2000").succeeded();
     assert_eq!(trace.conserved().lost, 0);
     let changed: Vec<&str> = trace.text.lines().filter(|line| line.ends_with("(injected)")).collect();
