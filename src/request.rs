@@ -431,6 +431,8 @@ pub struct Run {
     pub engine: Engine,
     /// `--strings-by`
     pub strings_by: StringsBy,
+    /// `--inject-by`
+    pub inject_by: inject::InjectBy,
     /// The command line was one of strace: messages and exit status are those of strace.
     pub as_strace: bool,
 }

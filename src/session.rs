@@ -11,7 +11,7 @@ pub use zone::Zone;
 
 use crate::event::{Abi, EventIndex, Time};
 use crate::kernel::format::Format;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The context of a stream.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -69,6 +69,9 @@ pub struct Session {
     /// kernel's events are of all requests.
     #[serde(default)]
     pub other_requests: Vec<String>,
+    /// The calls that are changed (`--inject`).
+    #[serde(default)]
+    pub injected: InjectedCalls,
     /// The events are opened on a cgroup. The kernel then counts some hits that it does not write
     /// ([`crate::syscall::ledger::Ledger::count_unwritten`]).
     #[serde(default)]
@@ -77,6 +80,15 @@ pub struct Session {
     /// own numbers, but pids in the fields of tracepoints are numbers of the initial namespace.
     #[serde(default)]
     pub fields_have_other_numbers: bool,
+}
+
+/// The calls that are changed (`--inject`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct InjectedCalls {
+    /// The calls about which the kernel asks a supervisor.
+    pub supervised: FxHashSet<(Abi, u32)>,
+    /// The calls that are answered with a value that would be taken for an error, or for another number of 32 bits.
+    pub as_value: FxHashSet<(Abi, u32)>,
 }
 
 /// A path that the user wrote, and its other names on the traced machine.

@@ -36,10 +36,13 @@ fn engine(request: &Trace, tracefs: &Tracefs, run_events: &mut RunEvents, output
     if engine == Engine::Tracepoint {
         return Ok((by_tracepoints(request, tracefs, run_events, outputs)?, None));
     }
-    let plan = plan::build(request, tracefs, run_events, outputs, Engine::Bpf)?;
+    let mut plan = plan::build(request, tracefs, run_events, outputs, Engine::Bpf)?;
     let Some(settings) = &plan.bpf else { return Ok((plan, None)) };
     let refused = match unsupported(request).map_or_else(|| load(settings), Err) {
-        Ok(programs) => return Ok((plan, Some(programs))),
+        Ok(programs) => {
+            let programs = answering(request, &mut plan, programs)?;
+            return Ok((plan, Some(programs)));
+        }
         Err(refused) => refused,
     };
     let may = Privileges::read();
@@ -76,6 +79,17 @@ fn by_tracepoints(request: &Trace, tracefs: &Tracefs, run_events: &mut RunEvents
 /// The reason why they cannot be loaded.
 pub fn try_bpf() -> anyhow::Result<()> {
     load(&Settings::default()).map(drop)
+}
+
+/// Attaches the program that answers calls (`--inject`). If the kernel refuses that, a supervisor answers them.
+///
+/// # Errors
+/// The kernel refuses it, and there can be no supervisor.
+fn answering(request: &Trace, plan: &mut Plan, mut programs: Programs) -> anyhow::Result<Programs> {
+    let Err(refused) = programs.begin_to_answer() else { return Ok(programs) };
+    drop(programs);
+    plan.leave_to_supervisor(request, format!("the kernel refuses the BPF program for that: {refused:#}"))?;
+    load(plan.bpf.as_ref().unwrap_or(&Settings::default()))
 }
 
 fn load(settings: &Settings) -> anyhow::Result<Programs> {

@@ -80,6 +80,7 @@ impl Armed {
             (ShortageKind::CompatCalls, programs.compat_unseen()),
             (ShortageKind::SkippedCalls, programs.skipped()),
             (ShortageKind::SkippedTasks, programs.skipped_tasks()),
+            (ShortageKind::UnchangedCalls, account.unchanged),
         ];
         all.into_iter().map(|(kind, count)| kind.counted(count)).collect()
     }

@@ -5,6 +5,7 @@
 use super::{Armed, CpuRing};
 use crate::bpf::in_flight::InFlight;
 use crate::bpf::is_of_rtrace;
+use crate::event::verdict::ShortageKind;
 use crate::event::{EventIndex, Notice, NoticeCode, Synthesized, Time};
 use crate::inject::Supervisor;
 use crate::say;
@@ -65,7 +66,16 @@ impl Drain {
 
     /// Ends the changes of calls.
     pub fn let_calls_pass(&mut self) {
-        self.supervisor = None;
+        let unchanged = self.supervisor.take().map_or(0, |supervisor| supervisor.unchanged());
+        let shortage = ShortageKind::UnchangedCalls.counted(unchanged);
+        shortage.into_iter().for_each(|shortage| self.synthesized(Synthesized::Shortage(shortage)));
+    }
+
+    /// Reports that the process that changes calls was killed, if it was.
+    pub fn report_killed_supervisor(&mut self) {
+        if let Some(problem) = self.supervisor.as_mut().and_then(Supervisor::succeed) {
+            self.notice(NoticeCode::NotInjected, problem);
+        }
     }
 
     /// Returns the armed events, programs and rings that this drain empties.

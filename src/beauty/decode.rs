@@ -131,6 +131,14 @@ impl<'a> Decoded<'a> {
         }
     }
 
+    /// Returns the returned value as that of a call that succeeded, whatever it is; `None` if the call did not return.
+    pub fn returned_as_value(&self) -> Option<Returned<'a>> {
+        self.call.ret().map(|ret| match self.returned_value(ret) {
+            Value::Fd { fd, .. } if i64::from(fd) != ret => Returned::Value(Value::Int(ret)),
+            value => Returned::Value(value),
+        })
+    }
+
     fn returned_value(&self, ret: i64) -> Value<'a> {
         match self.signature.returns {
             Return::Int | Return::Int32 | Return::Long | Return::Offset | Return::Ready | Return::Never => Value::Int(ret),

@@ -114,6 +114,7 @@ impl Strace {
         number::blanks(out, self.show.strace.column.saturating_sub(column));
         out.extend_from_slice(b"= ");
         let returned = decoded.returned();
+        let returned = if call.injected.as_value { decoded.returned_as_value().unwrap_or(returned) } else { returned };
         match (is_raw, call.exit, &returned) {
             (true, ExitState::Returned { ret, .. }, Returned::Value(_)) => constants::hex(out, ret as u64),
             _ => self.outcome(out, decoded, &returned),
@@ -152,6 +153,7 @@ impl Strace {
             Returned::Value(value @ (Value::Symbol { value: raw, .. } | Value::Packed { raw, .. })) => {
                 self.number_and_name(out, *raw, value);
             }
+            Returned::Value(Value::Address(0)) => out.push(b'0'),
             Returned::Value(value) => value::write(out, value, self.options()),
             Returned::Timeout if form() == "number" => out.push(b'0'),
             Returned::Timeout => value::failure(out, Failure::Timeout),

@@ -16,6 +16,11 @@ pub fn may_be_interrupted() -> bool {
     false
 }
 
+/// Returns false: this build has no programs.
+pub fn may_override() -> bool {
+    false
+}
+
 /// The programs, which this build does not have.
 #[derive(Debug)]
 pub enum Programs {}
@@ -40,6 +45,14 @@ impl Programs {
     /// # Errors
     /// None.
     pub fn write_to(&self, _: u32, _: u32, _: BorrowedFd) -> anyhow::Result<()> {
+        match *self {}
+    }
+
+    /// Stands in for the attachment of the program that answers calls.
+    ///
+    /// # Errors
+    /// None.
+    pub fn begin_to_answer(&mut self) -> anyhow::Result<()> {
         match *self {}
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The size of `struct account` in words of 8 bytes.
-pub const WORDS: usize = 9;
+pub const WORDS: usize = 10;
 
 /// The counters of calls: the counterpart of `struct account`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Account {
     pub left_out: u64,
     /// Calls of tasks that are not the caller's own, where rtrace was lent its privileges.
     pub withheld: u64,
+    /// Calls that `--inject` should have answered, but that were executed.
+    pub unchanged: u64,
 }
 
 impl Account {
@@ -42,6 +44,7 @@ impl Account {
             compat: sum(6),
             left_out: sum(7),
             withheld: sum(8),
+            unchanged: sum(9),
         }
     }
 }

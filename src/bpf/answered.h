@@ -20,11 +20,13 @@ static __always_inline void answered(void *ctx, struct pt_regs *regs, s64 ret)
 
 	if (!(flags & PLAN_WANTED) || flags & PLAN_NEVER_RETURNS || raw_nr == -1 || !is_traced_here(which.abi))
 		return;
-	/* The exit of a clone in the new task, and that of an execve, have no entry either. */
-	if ((flags & PLAN_CLONES && ret == 0) || (flags & PLAN_EXECUTES && ret >= 0))
-		return;
 	struct task *task = caller(current, 0);
 	if (!task || task->open || task->mode == MODE_SET_UP || !may_be_shown(current))
+		return;
+	/* The exit of a clone in the new task, and that of an execve, have no entry either. */
+	int second_return = task->fresh && flags & PLAN_CLONES && ret == 0;
+	task->fresh = 0;
+	if (second_return || (flags & PLAN_EXECUTES && ret >= 0))
 		return;
 	COUNT(calls);
 	task->executed = 0;
@@ -34,14 +36,14 @@ static __always_inline void answered(void *ctx, struct pt_regs *regs, s64 ret)
 	u32 open = OPEN_IN_TASK;
 	if (scratch) {
 		begin(&scratch->call, current, &which, regs);
-		scratch->call.bits |= CALL_NO_ENTRY << 4;
+		scratch->call.bits |= CALL_NO_ENTRY;
 		capture_at_entry(scratch, place);
 		emit_parts(ctx, scratch, WHEN_ENTRY);
 		open = OPEN_IN_SCRATCH;
 	} else {
 		COUNT(scratch_lost);
 		begin(&task->call, current, &which, regs);
-		task->call.bits |= CALL_NO_ENTRY << 4;
+		task->call.bits |= CALL_NO_ENTRY;
 	}
 	barrier();
 	task->open = open;

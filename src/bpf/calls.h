@@ -8,6 +8,7 @@
 #include "capture.h"
 #include "due_signals.h"
 #include "filter.h"
+#include "inject.h"
 #include "stacks.h"
 
 /* Whether the call's stack goes with its record. */
@@ -20,7 +21,7 @@ static __always_inline int write_call(void *ctx, struct task_struct *current, st
 
 	call->lost = task->lost;
 	if (call->tid != number_of_task(current))
-		call->bits |= CALL_LEADS << 4;
+		call->bits |= CALL_LEADS;
 	if (bpf_perf_event_output(ctx, &output, event, call, sizeof(*call) + payload)) {
 		task->lost++;
 		COUNT(calls_lost);
@@ -88,7 +89,7 @@ static __always_inline void begin(struct call *call, struct task_struct *current
 	call->how = HOW_PENDING;
 	call->bits = which->abi;
 	if (!settings.sums && is_nested(current))
-		call->bits |= CALL_NESTED << 4;
+		call->bits |= CALL_NESTED;
 	call->start = bpf_ktime_get_ns();
 }
 
@@ -167,6 +168,9 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 		COUNT_BEGUN();
 	task->executed = 0;
 	task->place = which.place;
+	/* A call that is answered returns, even if it is an exit. */
+	if (settings.injects && choose_effect(task, &which))
+		flags &= ~PLAN_NEVER_RETURNS;
 	if (settings.filters && is_excluded_at_entry(task, &which, regs)) {
 		task->open = flags & PLAN_NEVER_RETURNS ? OPEN_NONE : OPEN_EXCLUDED;
 		return;
@@ -241,7 +245,9 @@ static __always_inline int complete(struct task *task, struct call *call, s32 nr
 	call->time = bpf_ktime_get_ns();
 	call->how = HOW_RETURNED;
 	if (task->listed == call->start)
-		call->bits |= CALL_SHOWN << 4;
+		call->bits |= CALL_SHOWN;
+	if (settings.injects && task->answered)
+		call->bits |= CALL_INJECTED;
 	return 1;
 }
 
@@ -259,7 +265,7 @@ static __always_inline int is_excluded_at_exit(struct task *task, struct call *c
 	if (settings.failures && !failed)
 		return 1;
 	/* The duration of a call without entry is not known. */
-	int is_short = call->bits & CALL_NO_ENTRY << 4 || call->time - call->start < settings.min_duration;
+	int is_short = call->bits & CALL_NO_ENTRY || call->time - call->start < settings.min_duration;
 	if (settings.min_duration && is_short)
 		return 1;
 	return settings.filters && is_excluded(call, 1);
@@ -343,6 +349,8 @@ static __always_inline void exited(void *ctx, struct pt_regs *regs, s64 ret)
 			/* That of an answered call; the record of the call precedes that of the signal. */
 			if (settings.sends_signals)
 				send_due_signal();
+			if (settings.injects)
+				end_effect(task);
 			return;
 		}
 		emit_open(ctx, current, task, open, HOW_UNSEEN, UNSTACKED);
@@ -358,7 +366,7 @@ static __always_inline void exited(void *ctx, struct pt_regs *regs, s64 ret)
 	task->call.time = task->call.start;
 	task->call.ret = ret;
 	task->call.how = HOW_RETURNED;
-	task->call.bits |= CALL_NO_ENTRY << 4;
+	task->call.bits |= CALL_NO_ENTRY;
 	task->place = which.place;
 	if (is_excluded_at_exit(task, &task->call) || (settings.filters && is_excluded(&task->call, 0)))
 		COUNT(left_out);

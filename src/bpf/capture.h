@@ -192,7 +192,7 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 	scratch->passed_count = 0;
 	if (plan->indirect_fds)
 		add_indirect_files(scratch, plan->indirect_fds);
-	u32 pids = scratch->call.bits & CALL_NESTED << 4 ? plan->pids : 0;
+	u32 pids = scratch->call.bits & CALL_NESTED ? plan->pids : 0;
 	for (u32 i = 0; i < 6; i++)
 		if (pids & 1 << i)
 			add_number(scratch, scratch->call.args[i], i);
@@ -257,7 +257,7 @@ static __always_inline int operate_at_exit(struct scratch *scratch, u32 place, u
 /* Returns whether the call returns a pid of a pid namespace below rtrace's own. */
 static __always_inline int returns_number(struct scratch *scratch, const volatile struct plan *plan)
 {
-	return plan->pids & 1 << ARG_RETURN && scratch->call.bits & CALL_NESTED << 4;
+	return plan->pids & 1 << ARG_RETURN && scratch->call.bits & CALL_NESTED;
 }
 
 static __always_inline int returns_id(const volatile struct plan *plan)

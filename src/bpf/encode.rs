@@ -70,7 +70,7 @@ impl Settings {
             self.entries.is_any().into(),
             self.directories.into(),
             self.sends_signals.into(),
-            0,
+            self.effects.is_some().into(),
         ];
         bytes.extend(last.iter().flat_map(|word| word.to_ne_bytes()));
         bytes

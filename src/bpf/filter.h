@@ -90,7 +90,7 @@ static __always_inline int compare_memory(struct call *call, const volatile stru
 
 	barrier_var(arg);
 	barrier_var(size);
-	if (arg >= 6 || !size || size > sizeof(number) || call->bits & CALL_NO_ENTRY << 4)
+	if (arg >= 6 || !size || size > sizeof(number) || call->bits & CALL_NO_ENTRY)
 		return 1;
 	if (test->flags & FILTER_AT_EXIT && call->ret < 0 && call->ret >= -MAX_ERRNO)
 		return 0;
@@ -144,7 +144,7 @@ __noinline int may_hold(struct call *call, u32 filter, u32 i)
 		number = number_of_process(bpf_get_current_task_btf());
 	else if (what == FILTER_TID)
 		number = number_of_task(bpf_get_current_task_btf());
-	else if (call->bits & CALL_NO_ENTRY << 4)
+	else if (call->bits & CALL_NO_ENTRY)
 		return 1;
 	else
 		number = call->time - call->start;
@@ -156,7 +156,7 @@ __noinline int is_excluded(struct call *call, u32 at_exit)
 {
 	if (!call)
 		return 0;
-	u64 at = among_all(call->bits & 0xf, call->nr);
+	u64 at = among_all(call->bits & CALL_ABI, call->nr);
 	barrier_var(at);
 	if (at > NR_OTHER)
 		return 0;

@@ -20,6 +20,7 @@ static __always_inline void inherit(struct task_struct *parent, struct task_stru
 		return;
 	}
 	task->mode = MODE_TRACED;
+	task->fresh = 1;
 	if (settings.cpus && child->tgid == parent->tgid)
 		task->stack_top = stack_pointer(child);
 }

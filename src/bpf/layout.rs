@@ -1,7 +1,7 @@
 //! Tests that the C structs and enums have the layout and values that the Rust code reads and writes, by the type
 //! information of the compiled object.
 
-use super::{aggregate, call_plan, capture, filter, filter_bytes, links, record, request_plan};
+use super::{aggregate, call_plan, capture, effects, filter, filter_bytes, links, record, request_plan};
 use libbpf_rs::HasSize;
 use libbpf_rs::btf::{Btf, types};
 use rtrace_bpf_objects::PLAIN_LOADS;
@@ -45,7 +45,7 @@ fn c_structs_have_the_layout_that_rust_reads_and_writes() {
         [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20), ("sums", 24)];
     let more = [("hooks", 28), ("failures", 32), ("user", 36), ("filters", 40), ("cpus", 44), ("min_duration", 48)];
     let last = [("nested", 56), ("own_only", 60), ("group", 64), ("struct_limit", 68), ("entries", 72), ("directories", 76)];
-    let last = [&last[..], &[("sends_signals", 80), ("unused", 84)]].concat();
+    let last = [&last[..], &[("sends_signals", 80), ("injects", 84)]].concat();
     assert_eq!(members("settings"), (88, named(&[&settings[..], &more, &last].concat())));
     let test = [("what", 0), ("op", 1), ("width", 2), ("flags", 3), ("length", 4), ("with", 8)];
     assert_eq!(members("filter_test"), (filter::TEST_BYTES, named(&test)));
@@ -82,9 +82,12 @@ fn c_structs_have_the_layout_that_rust_reads_and_writes() {
     let spread = body + (aggregate::SUMS_MAX * aggregate::SUM_BYTES) as u32;
     let expected = named(&[("calls", 0), ("used", 8), ("head", head), ("sums", body), ("spread", spread)]);
     assert_eq!(members("aggregate"), (body as usize + aggregate::BODY_BYTES, expected));
+    let effect = [("returns", 0), ("first", 8), ("last", 10), ("step", 12), ("answers", 14), ("signal", 15)];
+    assert_eq!(members("effect"), (effects::EFFECT_BYTES, named(&effect)));
+    assert_eq!(members("injection"), (effects::INJECTION_BYTES, named(&[("effect", 0), ("counter", 2)])));
     let account = [("calls", 0), ("calls_lost", 8), ("ends_lost", 16), ("tasks_lost", 24), ("scratch_lost", 32), ("parts_lost", 40)];
-    let more = [("compat", 48), ("left_out", 56), ("withheld", 64)];
-    assert_eq!(members("account"), (72, named(&[&account[..], &more].concat())));
+    let more = [("compat", 48), ("left_out", 56), ("withheld", 64), ("unchanged", 72)];
+    assert_eq!(members("account"), (80, named(&[&account[..], &more].concat())));
 }
 
 const FILTER_OPS: [&str; 12] = [

@@ -104,7 +104,7 @@ static __always_inline int list(struct bpf_iter__task *ctx, u64 min_age, int las
 	if (!last && (start + min_age > head.time || shown))
 		return 0;
 	if (last && shown)
-		call->bits |= CALL_SHOWN << 4;
+		call->bits |= CALL_SHOWN;
 	struct seq_file *seq = ctx->meta->seq;
 	int failed = scratch ? list_call(seq, &head, task, &scratch->call, payload_of(scratch), last) : list_call(seq, &head, task, &task->call, 0, last);
 	/* If there is no room, the kernel calls the program again for the same task with more room. */
@@ -125,7 +125,7 @@ static __always_inline void list_ending(struct seq_file *seq, struct task_struct
 
 	begin(&call, found, which, regs);
 	call.how = HOW_NEVER;
-	call.bits |= CALL_NO_ENTRY << 4;
+	call.bits |= CALL_NO_ENTRY;
 	struct listed head = { .time = call.start, .pid = call.pid, .tid = call.tid };
 	/* If there is no room, the kernel calls the program again for the same task with more room. */
 	if (!bpf_seq_write(seq, &head, sizeof(head)) && !bpf_seq_write(seq, &call, sizeof(call)) &&
@@ -163,7 +163,7 @@ int list_begun(struct bpf_iter__task *ctx)
 		return 0;
 	}
 	begin(&task->call, found, &which, regs);
-	task->call.bits |= CALL_NO_ENTRY << 4;
+	task->call.bits |= CALL_NO_ENTRY;
 	task->place = which.place;
 	struct listed head = { .time = task->call.start, .pid = number_of_process(found), .tid = number_of_task(found) };
 	__sync_lock_test_and_set(&task->open, OPEN_BEGUN);

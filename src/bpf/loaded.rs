@@ -4,6 +4,7 @@
 //! longest: each of the two programs on calls takes about 8 ms. [`super::programs`] knows which programs exist and when
 //! they run.
 
+use super::effects::EffectBytes;
 use super::encode::HookSet;
 use super::filter_bytes::Filters;
 use super::settings::Settings;
@@ -125,6 +126,12 @@ impl LoadedObject {
         Ok(event.into())
     }
 
+    /// Attaches a program to the functions of the kernel at these addresses, until the descriptor is closed.
+    pub fn attach_to_functions(&self, name: &str, addresses: &[u64]) -> anyhow::Result<OwnedFd> {
+        let program = self.program(name)?;
+        bpf::attach_to_functions(program.fd.as_fd(), addresses).with_context(|| format!("cannot attach the BPF program {name}"))
+    }
+
     /// Runs an iterator program and returns everything that it writes.
     pub fn list(&self, name: &str) -> anyhow::Result<Vec<u8>> {
         let program = self.program(name)?;
@@ -147,7 +154,7 @@ fn set_initial_values(
     shared: Option<&LoadedObject>,
 ) -> anyhow::Result<()> {
     let (settings_bytes, constants, filters) = (settings.bytes(on), settings.constants(), Filters::new(settings));
-    let stacks = settings.stacks.bytes();
+    let (stacks, effects) = (settings.stacks.bytes(), EffectBytes::of(settings.effects.as_ref()));
     for mut map in open.maps_mut() {
         if map.name() != ".rodata.settings"
             && let Some(same) = shared.and_then(|loaded| loaded.object.maps().find(|same| same.name() == map.name()))
@@ -167,6 +174,8 @@ fn set_initial_values(
             Some(".rodata.texts") => &filters.texts,
             Some(".rodata.types") => types.identifiers(),
             Some(".rodata.stacks") => &stacks,
+            Some(".rodata.effects") => &effects.effects,
+            Some(".rodata.injections") => &effects.injections,
             Some("output") => {
                 // One event on each CPU for each kind of record.
                 map.set_max_entries((settings.stacks.kinds.len() as u32 + 1) * possible_cpus())?;

@@ -13,6 +13,7 @@ mod capture;
 mod choices;
 #[cfg(feature = "bpf")]
 mod conditions;
+mod effects;
 #[cfg(feature = "bpf")]
 mod encode;
 #[cfg(feature = "bpf")]
@@ -50,6 +51,7 @@ mod programs;
 #[path = "absent.rs"]
 mod programs;
 
-pub use programs::{Programs, is_of_rtrace, may_be_interrupted};
+pub use effects::Effects;
+pub use programs::{Programs, is_of_rtrace, may_be_interrupted, may_override};
 pub use settings::{Entries, Hooks, Mode, OwnEvents, Requests, Seed, Settings, TaskScope};
 pub use stacks::Stacks;

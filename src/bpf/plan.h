@@ -94,7 +94,8 @@ struct settings {
 	u32 directories;
 	/* The supervisor may want tasks to get signals (due_signals). */
 	u32 sends_signals;
-	u32 unused;
+	/* The programs themselves change calls (inject.h). */
+	u32 injects;
 };
 
 enum {

@@ -14,11 +14,11 @@ use crate::beauty::lookup::requests::OPCODES;
 use crate::event::{Synthesized, Time};
 use crate::kernel::machine::possible_cpus;
 use crate::kernel::procfs::is_in_initial_pid_namespace;
-use crate::sys::bpf::raw_tracepoints_may_sleep;
+use crate::sys::bpf::{self, raw_tracepoints_may_sleep};
 use crate::sys::map_memory::MapMemory;
 use anyhow::{Context, anyhow};
 use libbpf_rs::{MapCore, MapFlags};
-use needed::{EVENTS, ProgramNames, SIGNALS, is_needed, is_of_calls, lists_stacks, needs_seeds};
+use needed::{EVENTS, OVERRIDE, ProgramNames, SIGNALS, is_needed, is_of_calls, lists_stacks, needs_seeds};
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::LazyLock;
@@ -48,6 +48,8 @@ pub struct Programs {
     tracing: Vec<OwnedFd>,
     /// The attached programs on signals.
     signals: Vec<OwnedFd>,
+    /// The attached program that answers calls.
+    answering: Option<OwnedFd>,
     /// The attached programs on requests of io_uring.
     requests: Vec<OwnedFd>,
     /// Attached programs that no longer do anything, but that the kernel takes long to detach.
@@ -123,6 +125,7 @@ impl Programs {
             on_all,
             tracing: Vec::new(),
             signals: Vec::new(),
+            answering: None,
             requests: Vec::new(),
             stopped: Vec::new(),
             own: Vec::new(),
@@ -141,6 +144,18 @@ impl Programs {
     pub fn write_to(&self, kind: u32, cpu: u32, event: BorrowedFd) -> anyhow::Result<()> {
         let key = kind * possible_cpus() + cpu;
         self.put_descriptor("output", key, event).with_context(|| format!("cannot write the event of CPU {cpu} to the BPF map output"))
+    }
+
+    /// Attaches the program that answers calls, if calls are answered. It does nothing until calls are traced.
+    ///
+    /// # Errors
+    /// The kernel has none of the means (CONFIG_FPROBE), or does not permit it for one of the functions.
+    pub fn begin_to_answer(&mut self) -> anyhow::Result<()> {
+        let functions = self.settings.effects.as_ref().map(|effects| effects.functions.as_slice()).unwrap_or_default();
+        if !functions.is_empty() {
+            self.answering = Some(self.loaded.attach_to_functions(OVERRIDE, functions)?);
+        }
+        Ok(())
     }
 
     /// Follows tasks from now on, starting with these.
@@ -284,6 +299,7 @@ impl Programs {
         self.following.clear();
         self.signals.clear();
         self.requests.clear();
+        self.stopped.extend(self.answering.take());
         last
     }
 
@@ -393,6 +409,11 @@ pub fn is_of_rtrace(id: u32) -> bool {
 pub fn may_be_interrupted() -> bool {
     static MAY: LazyLock<bool> = LazyLock::new(raw_tracepoints_may_sleep);
     *MAY
+}
+
+/// Returns whether the kernel lets programs on its functions return in place of these.
+pub fn may_override() -> bool {
+    bpf::may_override()
 }
 
 /// Returns how often a program was skipped; `None` where the kernel does not count it.

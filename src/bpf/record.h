@@ -57,19 +57,24 @@ enum {
 	REQUEST_HAS_END = 1 << 12,
 };
 
-/* Flags of a record, in the upper half of `bits`. */
+/* The lower part of `bits`: enum abi. */
+#define CALL_ABI 7
+
+/* Flags of a record, in the upper part of `bits`. */
 enum {
+	/* A program returned a value in the kernel's place (inject.h). */
+	CALL_INJECTED = 8,
 	/* There was no entry: the call was answered by seccomp or a tracer, or tracing began inside it. */
-	CALL_NO_ENTRY = 1,
+	CALL_NO_ENTRY = 16,
 	/* The call was listed as pending. */
-	CALL_SHOWN = 2,
+	CALL_SHOWN = 32,
 	/*
 	 * The task that wrote the record is now the leader of its process: another thread than the leader entered the
 	 * call, and executed a program.
 	 */
-	CALL_LEADS = 4,
+	CALL_LEADS = 64,
 	/* The task is in a pid namespace below the first one, to which the pids in the call belong. */
-	CALL_NESTED = 8,
+	CALL_NESTED = 128,
 };
 
 /* Flags of a signal. */
@@ -107,7 +112,7 @@ struct call {
 	/* The number of bytes of pieces that follow. */
 	u16 payload;
 	u8 how;
-	/* CALL_* in the upper half, enum abi in the lower. */
+	/* CALL_*, and enum abi (CALL_ABI). */
 	u8 bits;
 };
 

@@ -26,11 +26,14 @@ use pieces::{ARG_PARTS, piece};
 /// `sizeof(struct call)`.
 pub const CALL_BYTES: usize = 96;
 
-/// `CALL_NO_ENTRY`, `CALL_SHOWN`, `CALL_LEADS` and `CALL_NESTED`.
-const NO_ENTRY: u8 = 1;
-const SHOWN: u8 = 2;
-const LEADS: u8 = 4;
-const NESTED: u8 = 8;
+/// `CALL_ABI`
+const ABI: u8 = 7;
+/// `CALL_INJECTED`, `CALL_NO_ENTRY`, `CALL_SHOWN`, `CALL_LEADS` and `CALL_NESTED`.
+const INJECTED: u8 = 8;
+const NO_ENTRY: u8 = 16;
+const SHOWN: u8 = 32;
+const LEADS: u8 = 64;
+const NESTED: u8 = 128;
 
 /// `REQUEST_HAS_END`
 const HAS_END: i32 = 1 << 12;
@@ -110,6 +113,8 @@ pub struct CallRecord<'a> {
     pub lost: u32,
     /// How the call ended, or what else the record holds.
     pub kind: RecordKind,
+    /// Whether the programs returned a value in the kernel's place (`--inject`).
+    pub injected: bool,
     /// Whether the programs did not see the call begin.
     pub no_entry: bool,
     /// Whether the call was listed as pending before.
@@ -136,15 +141,16 @@ impl<'a> CallRecord<'a> {
             ret: word(16) as i64,
             args: std::array::from_fn(|i| word(24 + 8 * i)),
             nr: half(72) as i32,
-            abi: Abi::ALL.get(usize::from(bits & 0xf)).copied()?,
+            abi: Abi::ALL.get(usize::from(bits & ABI)).copied()?,
             tid: half(76) as i32,
             pid: half(PID) as i32,
             lost: half(84),
             late: half(88),
             kind: RECORD_KINDS.get(usize::from(head[94])).copied()?,
-            no_entry: bits >> 4 & NO_ENTRY != 0,
-            shown: bits >> 4 & SHOWN != 0,
-            nested: bits >> 4 & NESTED != 0,
+            injected: bits & INJECTED != 0,
+            no_entry: bits & NO_ENTRY != 0,
+            shown: bits & SHOWN != 0,
+            nested: bits & NESTED != 0,
             pieces: rest.get(..payload)?,
         })
     }
@@ -185,5 +191,5 @@ pub fn task(raw: &[u8]) -> Option<TaskId> {
     let head = raw.first_chunk::<CALL_BYTES>()?;
     let half = |at: usize| i32::from_le_bytes(head[at..at + 4].try_into().unwrap_or_default());
     let pid = half(PID);
-    Some(TaskId { pid, tid: if head[BITS] >> 4 & LEADS == 0 { half(76) } else { pid } })
+    Some(TaskId { pid, tid: if head[BITS] & LEADS == 0 { half(76) } else { pid } })
 }

@@ -177,7 +177,7 @@ __noinline int begin_request(struct scratch *scratch, u64 address)
 	call->tid = number_of_task(current);
 	call->pid = number_of_process(current);
 	call->payload = 0;
-	call->bits = ABI_NATIVE | (is_nested(current) ? CALL_NESTED << 4 : 0);
+	call->bits = ABI_NATIVE | (is_nested(current) ? CALL_NESTED : 0);
 	call->start = bpf_ktime_get_ns();
 	return chosen_by(is_registered ? of->registered : of->place, call->args);
 }
@@ -316,7 +316,7 @@ int complete_request(u64 *ctx)
 	call->payload = 0;
 	call->lost = 0;
 	call->late = 0;
-	call->bits = ABI_NATIVE | (is_nested(current) ? CALL_NESTED << 4 : 0);
+	call->bits = ABI_NATIVE | (is_nested(current) ? CALL_NESTED : 0);
 	if (is_same) {
 		capture_at_exit(scratch, place);
 		emit_parts(ctx, scratch, WHEN_EXIT);

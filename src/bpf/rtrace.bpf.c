@@ -3,9 +3,8 @@
  * Writes one record for each call: entry and exit are paired here, in the task's memory.
  *
  * The programs are attached to raw tracepoints, where their return value does not matter, or to the perf events of
- * tracepoints, where it must be 1. They change nothing in the traced task, except for signals that the user wants it to
- * get (--inject). Every call that is traced at its entry is
- * written once, or counted as lost once:
+ * tracepoints, where it must be 1. They change nothing in the traced task, unless the user wants them to (--inject).
+ * Every call that is traced at its entry is written once, or counted as lost once:
  *
  *     entered, returned                        written at its return
  *     exit, exit_group                         written at entry, as never returning
@@ -64,4 +63,6 @@ struct mirrored {
 	enum filter_width filter_width;
 	enum sqe_field sqe_field;
 	enum kernel_function kernel_function;
+	struct effect effect;
+	struct injection injection;
 } mirrored SEC(".mirrored");

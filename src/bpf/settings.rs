@@ -1,5 +1,6 @@
 //! The settings of the BPF programs: which calls of which tasks they trace.
 
+use super::effects::Effects;
 use super::filter::Clause;
 use super::stacks::Stacks;
 use crate::beauty::row::Syscall;
@@ -150,6 +151,8 @@ pub struct Settings {
     pub answered: bool,
     /// The supervisor may want tasks to get signals.
     pub sends_signals: bool,
+    /// What the programs themselves do to calls (`--inject`).
+    pub effects: Option<Effects>,
     /// The requests of io_uring whose arguments are read, or that are counted.
     pub requests: Requests,
     /// Conditions on calls, by the index of the row and the ABI. Calls that certainly do not satisfy them are only

@@ -80,7 +80,7 @@ static __always_inline void begin_signal(struct call *call, struct task_struct *
 	call->late = 0;
 	call->payload = 0;
 	call->how = how;
-	call->bits = is_nested(receiver) ? CALL_NESTED << 4 : 0;
+	call->bits = is_nested(receiver) ? CALL_NESTED : 0;
 }
 
 struct sent_signal {

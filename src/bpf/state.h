@@ -56,8 +56,15 @@ struct task {
 	/* The number of calls that began and are not in the counters yet, where calls are aggregated. */
 	u64 begun;
 	/* The task executed a program, and the record of that call was written. */
-	u32 executed;
-	u32 unused;
+	u16 executed;
+	/* The task was created during the trace, and has not returned from the call that created it. */
+	u16 fresh;
+	/* The index, plus one, of the effect that answers the open call; 0: none does. */
+	u16 effect;
+	/* The open call was answered. */
+	u8 answered;
+	/* The signal that the task gets after the open call; 0: none. */
+	u8 signal;
 	/* The initial stack pointer, if the task is a thread that was created during the trace. */
 	u64 stack_top;
 	/* The start of the call whose stack was last listed. */
@@ -251,6 +258,8 @@ struct account {
 	 * them.
 	 */
 	u64 withheld;
+	/* Calls that an effect should have answered, but that were executed. */
+	u64 unchanged;
 };
 
 /* One element for each CPU. It is not a per-CPU map, because those cannot be mapped (src/sys/map_memory.rs). */

@@ -87,7 +87,7 @@ pub(super) fn kinds(kernel: &Btf, sections: &[String]) -> anyhow::Result<Vec<Pro
         match one {
             AttachTarget::RawTracepoint(name) => _ = typedefs.insert(name.as_str()),
             AttachTarget::Iterator(name) => _ = functions.insert(name.as_str()),
-            AttachTarget::Event => {}
+            AttachTarget::Event | AttachTarget::Functions => {}
         }
     }
     let typedefs = kernel.named(LookupKind::Typedef, &typedefs);
@@ -99,6 +99,7 @@ pub(super) fn kinds(kernel: &Btf, sections: &[String]) -> anyhow::Result<Vec<Pro
         AttachTarget::RawTracepoint(name) => id(&typedefs, name).map(ProgramType::RawTracepoint),
         AttachTarget::Iterator(name) => id(&functions, name).map(ProgramType::Iterator),
         AttachTarget::Event => Ok(ProgramType::Event),
+        AttachTarget::Functions => Ok(ProgramType::Functions),
     };
     named.iter().map(kind).collect()
 }
@@ -109,6 +110,8 @@ enum AttachTarget {
     Iterator(String),
     /// A tracepoint's perf event, which is not found by a type.
     Event,
+    /// Functions of the kernel, which are found by their addresses.
+    Functions,
 }
 
 impl AttachTarget {
@@ -117,6 +120,7 @@ impl AttachTarget {
             Some(("tp_btf", name)) => Ok(AttachTarget::RawTracepoint(format!("btf_trace_{name}"))),
             Some(("iter" | "iter.s", name)) => Ok(AttachTarget::Iterator(format!("bpf_iter_{name}"))),
             Some(("tp", _)) => Ok(AttachTarget::Event),
+            None if section == "kprobe.multi" => Ok(AttachTarget::Functions),
             _ => Err(anyhow!("the built-in BPF object has a program with the unknown section {section}")),
         }
     }

@@ -497,6 +497,9 @@ pub struct CommonArgs {
     /// Choose how to get path names without BPF (selects the tracepoint engine)
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub strings_by: StringsArg,
+    /// Choose how calls are changed (--inject)
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub inject_by: InjectArg,
     /// Print no lines about the ends of tasks, and no notes on stderr
     #[arg(short, long, action = ArgAction::Count)]
     pub quiet: u8,
@@ -585,6 +588,18 @@ pub enum StringsArg {
     Eprobe,
     /// No path names: addresses
     None,
+}
+
+/// The words of `--inject-by`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InjectArg {
+    /// override where the kernel and the actions permit it, otherwise seccomp (-v reports why)
+    Auto,
+    /// BPF programs that override the results of the kernel's functions (CONFIG_BPF_KPROBE_OVERRIDE): for running tasks
+    /// too
+    Override,
+    /// A seccomp filter of the command, and a process that answers
+    Seccomp,
 }
 
 /// The words of `--engine`.

@@ -167,6 +167,7 @@ fn request_of_strace(words: &[OsString], around: &Surroundings) -> Result<Reques
     trace.show.outcomes = translated.outcomes;
     trace.show.descriptors = translated.descriptors;
     trace.notices.extend(translated.notices);
+    trace.notices.extend(trace.what.injections.iter().filter_map(|injection| injection.effect.warning()).collect::<Vec<_>>());
     trace.run.as_strace = true;
     if let Target::Command(command) = &mut trace.target {
         command.argv0 = translated.argv0;

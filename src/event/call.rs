@@ -64,6 +64,8 @@ pub struct Injected {
     pub answered: bool,
     /// It delayed the call. The delay is part of the call's duration.
     pub delayed: bool,
+    /// The returned value is a value of 64 bits, even if it is one that stands for an error (`retval=`).
+    pub as_value: bool,
 }
 
 /// What is known of a call's entry.

@@ -43,6 +43,8 @@ pub enum NoticeCode {
     NoRealtimePriority,
     /// Tasks of the command are not delayed as `--lossless` asks.
     NotDelayed,
+    /// Calls of the command are not changed as `--inject` asks.
+    NotInjected,
     /// Moves of tasks between cgroups are not seen.
     CgroupMovesUnseen,
     /// Path names cannot be read as planned.
@@ -76,11 +78,12 @@ pub enum NoticeCode {
 impl NoticeCode {
     /// All subjects.
     #[cfg(test)]
-    pub const ALL: [NoticeCode; 18] = [
+    pub const ALL: [NoticeCode; 19] = [
         NoticeCode::Remark,
         NoticeCode::OnlySyscalls,
         NoticeCode::NoRealtimePriority,
         NoticeCode::NotDelayed,
+        NoticeCode::NotInjected,
         NoticeCode::CgroupMovesUnseen,
         NoticeCode::NoPathNames,
         NoticeCode::OtherBpfPrograms,
@@ -104,6 +107,7 @@ impl NoticeCode {
             NoticeCode::OnlySyscalls => ("only_syscalls", Severity::Warning),
             NoticeCode::NoRealtimePriority => ("no_realtime_priority", Severity::Warning),
             NoticeCode::NotDelayed => ("not_delayed", Severity::Warning),
+            NoticeCode::NotInjected => ("not_injected", Severity::Warning),
             NoticeCode::CgroupMovesUnseen => ("cgroup_moves_unseen", Severity::Warning),
             NoticeCode::NoPathNames => ("no_path_names", Severity::Warning),
             NoticeCode::OtherBpfPrograms => ("other_bpf_programs", Severity::Warning),

@@ -198,6 +198,8 @@ pub enum Synthesized {
         answered: bool,
         /// The supervisor delayed the call.
         delayed: bool,
+        /// While the call waits, only a signal that kills its task ends it (from Linux 5.19 on).
+        killable: bool,
         /// The memory that was copied of a call that was answered, in the order of the arguments.
         copies: Vec<MemoryCopy>,
     },

@@ -153,12 +153,14 @@ pub enum ShortageKind {
     NamesOfCalls,
     /// Path names, because too many threads of the machine used path names. The count is an upper bound.
     NamesOfThreads,
+    /// Answers of `--inject`: the kernel executed these calls.
+    UnchangedCalls,
 }
 
 impl ShortageKind {
     /// All kinds.
     #[cfg(test)]
-    pub const ALL: [ShortageKind; 12] = [
+    pub const ALL: [ShortageKind; 13] = [
         ShortageKind::Tasks,
         ShortageKind::Memory,
         ShortageKind::Data,
@@ -171,6 +173,7 @@ impl ShortageKind {
         ShortageKind::Threads,
         ShortageKind::NamesOfCalls,
         ShortageKind::NamesOfThreads,
+        ShortageKind::UnchangedCalls,
     ];
 
     /// Returns the name that JSON uses.
@@ -188,6 +191,7 @@ impl ShortageKind {
             ShortageKind::Threads => "threads",
             ShortageKind::NamesOfCalls => "names_of_calls",
             ShortageKind::NamesOfThreads => "names_of_threads",
+            ShortageKind::UnchangedCalls => "unchanged_calls",
         }
     }
 

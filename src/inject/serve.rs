@@ -2,6 +2,7 @@
 
 use super::due_signals::DueSignals;
 use super::memory;
+use super::progress::Progress;
 use super::rules::Counter;
 use super::supervisor::{BUFFER, MESSAGE_MAX, NAME, Order};
 use crate::event::{Synthesized, Time};
@@ -10,11 +11,12 @@ use crate::request::inject::Effect;
 use crate::sys::seccomp::{Answer, Listener, Waiting, signal_thread};
 use crate::sys::{clock, helper};
 use anyhow::Context;
+use libc::SIGKILL;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send, sockopt};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -34,19 +36,33 @@ pub fn serve_if_started_as_supervisor() -> Option<ExitCode> {
 fn supervise(socket: BorrowedFd) -> anyhow::Result<()> {
     // Without the privilege for a larger buffer, the usual one remains.
     let _ = sockopt::set_socket_send_buffer_size_force(socket, BUFFER);
-    let (order, listener, signals) = receive_order(socket)?;
+    let (order, listener, mut others) = receive_order(socket)?;
     let counter = Counter::new(&order.rules);
-    let signals = signals.and_then(|map| DueSignals::of(&map).ok());
-    let mut state = State { order, listener, signals, counter, rtrace: Some(socket), is_set_up: false, delayed: BinaryHeap::new() };
+    let mut other = |is_passed: bool| if is_passed { others.next() } else { None };
+    let progress = other(order.with_progress).and_then(|memory| Progress::of(&memory).ok());
+    let signals = other(order.with_signals).and_then(|map| DueSignals::of(&map).ok());
+    let mut state = State {
+        order,
+        listener,
+        progress,
+        signals,
+        counter,
+        rtrace: Some(socket),
+        is_set_up: false,
+        delayed: BinaryHeap::new(),
+        delayed_ids: BTreeSet::new(),
+    };
+    state.release_waiting();
     state.run()
 }
 
-fn receive_order(socket: BorrowedFd) -> anyhow::Result<(Order, Listener, Option<OwnedFd>)> {
+/// Receives the order, the filter's descriptor and the other descriptors.
+fn receive_order(socket: BorrowedFd) -> anyhow::Result<(Order, Listener, std::vec::IntoIter<OwnedFd>)> {
     let mut message = vec![0; MESSAGE_MAX];
     let (length, descriptors) = helper::receive(socket, &mut message)?;
     let mut descriptors = descriptors.into_iter();
     let listener = Listener::from(descriptors.next().context("there is no descriptor")?);
-    Ok((serde_json::from_slice(&message[..length])?, listener, descriptors.next()))
+    Ok((serde_json::from_slice(&message[..length])?, listener, descriptors))
 }
 
 /// What happens to a call in the end.
@@ -64,6 +80,7 @@ struct Outcome {
 struct State<'a> {
     order: Order,
     listener: Listener,
+    progress: Option<Progress>,
     signals: Option<DueSignals>,
     counter: Counter,
     /// The socket to rtrace; `None` once rtrace has ended.
@@ -72,6 +89,8 @@ struct State<'a> {
     is_set_up: bool,
     /// The calls that are delayed, with the time until which they are.
     delayed: BinaryHeap<Reverse<(u64, Outcome)>>,
+    /// The kernel's numbers of these calls.
+    delayed_ids: BTreeSet<u64>,
 }
 
 impl State<'_> {
@@ -96,7 +115,9 @@ impl State<'_> {
             self.answer_delayed();
             if flags[0].contains(PollFlags::IN) {
                 if let Some(call) = self.listener.receive()? {
+                    self.progress.iter().for_each(|progress| progress.received(call.id));
                     self.handle(&call);
+                    self.store_oldest();
                 }
             } else if flags[0].intersects(PollFlags::HUP | PollFlags::ERR) {
                 return Ok(());
@@ -112,11 +133,30 @@ impl State<'_> {
             }
             self.delayed.pop();
             self.answer(outcome);
+            self.delayed_ids.remove(&outcome.id);
+            self.store_oldest();
         }
+    }
+
+    /// Stores which call has waited longest, for a successor of this process.
+    fn store_oldest(&self) {
+        self.progress.iter().for_each(|progress| progress.oldest(self.delayed_ids.first().copied()));
+    }
+
+    /// Lets the calls pass that wait for an answer of the process whose successor this is.
+    fn release_waiting(&self) {
+        let Some(progress) = self.progress.as_ref().filter(|_| self.order.passes) else { return };
+        let released = progress.waiting().filter(|id| self.listener.answer(*id, Answer::Continue)).count();
+        progress.count_unchanged(released as u64);
+        progress.oldest(None);
     }
 
     fn answer(&self, outcome: Outcome) {
         let Outcome { id, tid, returns, signal } = outcome;
+        if signal == Some(SIGKILL) {
+            self.kill(id, tid);
+            return;
+        }
         let answer = returns.map_or(Answer::Continue, Answer::Return);
         let signal = signal.filter(|_| self.listener.is_waiting(id));
         let signal = signal.filter(|signal| !self.signals.as_ref().is_some_and(|signals| signals.put(tid, *signal)));
@@ -129,6 +169,19 @@ impl State<'_> {
         if let Some(signal) = signal.filter(|_| !self.order.is_safe) {
             signal_thread(tid, signal);
         }
+    }
+
+    /// Kills the task of a call that waits. It ends in its wait, before the call is executed; an answer that came first
+    /// would let the call return.
+    fn kill(&self, id: u64, tid: i32) {
+        let until = Instant::now() + WAKE_MAX;
+        if self.listener.is_waiting(id) {
+            signal_thread(tid, SIGKILL);
+        }
+        while self.listener.is_waiting(id) && Instant::now() < until {
+            std::thread::sleep(WAKE_STEP);
+        }
+        self.listener.answer(id, Answer::Return(-i64::from(libc::EINTR)));
     }
 
     /// Waits until a thread that a signal has woken sleeps again. Before Linux 6.17, an answer that comes first is
@@ -145,7 +198,7 @@ impl State<'_> {
         let began = clock::now();
         match self.effect(call, began) {
             Some(effect) => self.carry_out(call, effect, began),
-            None => self.listener.answer(call.id, Answer::Continue),
+            None => _ = self.listener.answer(call.id, Answer::Continue),
         }
     }
 
@@ -163,15 +216,20 @@ impl State<'_> {
         if self.order.alone && !is_of_command {
             return None;
         }
+        if self.order.passes {
+            self.progress.iter().for_each(|progress| progress.count_unchanged(1));
+            return None;
+        }
         self.counter.next(call.tid, (call.abi, call.nr), now, |tid| procfs::stat(tid).map(|stat| stat.start_ticks))
     }
 
     fn carry_out(&mut self, call: &Waiting, effect: Effect, began: Time) {
-        let (answered, delayed) = (effect.returns.is_some(), effect.delay.is_some());
-        if answered || delayed {
-            // The kernel does not touch the memory of an answered call. Reading it here makes its pages present, so
-            // that the BPF programs can copy them.
-            let mut copies = if answered { memory::copies(call, self.order.string_limit) } else { Vec::new() };
+        let is_killed = effect.signal == Some(SIGKILL);
+        let (answered, delayed) = (effect.returns.is_some() && !is_killed, effect.delay.is_some());
+        if answered || delayed || is_killed {
+            // The kernel does not touch the memory of a call that is not executed. Reading it here makes its pages
+            // present, so that the BPF programs can copy them.
+            let mut copies = memory::copies(call, self.order.string_limit);
             if !self.order.with_memory {
                 copies.clear();
             }
@@ -179,11 +237,17 @@ impl State<'_> {
                 return;
             }
             let (tid, abi, nr, args) = (call.tid, call.abi, i64::from(call.nr), call.args);
-            self.report(&(began, Synthesized::Injected { tid, abi, nr, args, answered, delayed, copies }));
+            self.report(&(
+                began,
+                Synthesized::Injected { tid, abi, nr, args, answered, delayed, killable: self.order.is_safe || is_killed, copies },
+            ));
         }
         let outcome = Outcome { id: call.id, tid: call.tid, returns: effect.returns, signal: effect.signal };
         match effect.delay {
-            Some(delay) => self.delayed.push(Reverse((began.0.saturating_add(delay), outcome))),
+            Some(delay) => {
+                self.delayed_ids.insert(call.id);
+                self.delayed.push(Reverse((began.0.saturating_add(delay), outcome)));
+            }
             None => self.answer(outcome),
         }
     }

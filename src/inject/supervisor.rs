@@ -1,15 +1,17 @@
 //! The supervisor as rtrace sees it: a process that reports what it did.
 
 use super::Rules;
+use super::progress::Progress;
 use crate::event::{Synthesized, Time};
 use crate::sys::helper::{self, Helper};
+use crate::sys::seccomp::Listener;
 use crate::sys::spawn::Installed;
 use anyhow::{Context, anyhow};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 use serde::{Deserialize, Serialize};
 use std::ffi::CStr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -24,9 +26,8 @@ pub(super) const BUFFER: usize = 8 << 20;
 /// How long the end of the supervisor is awaited, after its socket was closed. It lives on if tasks of the command do.
 const END_MAX: Duration = Duration::from_millis(100);
 
-/// The first message to the supervisor. The descriptor of the filter comes with it, and then that of the signals that
-/// tasks are to get, if the BPF programs send these.
-#[derive(Debug, Serialize, Deserialize)]
+/// The first message to the supervisor. The descriptor of the filter comes with it, and then the others that it names.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     /// What is changed.
     pub rules: Rules,
@@ -42,6 +43,12 @@ pub(super) struct Order {
     pub with_memory: bool,
     /// Whether calls that the supervisor has received are safe from signals.
     pub is_safe: bool,
+    /// The descriptor of the shared memory for the supervisor's progress is passed.
+    pub with_progress: bool,
+    /// The descriptor of the memory from which the BPF programs take the signals for tasks is passed.
+    pub with_signals: bool,
+    /// All calls pass: this is the successor of a supervisor that was killed.
+    pub passes: bool,
 }
 
 /// The running supervisor. When this is dropped, the supervisor lets all further calls pass.
@@ -51,6 +58,12 @@ pub struct Supervisor {
     socket: Option<OwnedFd>,
     child: Child,
     buffer: Vec<u8>,
+    /// The descriptor of the filter, so that calls wait for a successor if the supervisor is killed.
+    listener: Listener,
+    progress: Option<(OwnedFd, Progress)>,
+    order: Order,
+    /// What it reported before it was killed.
+    reported: Vec<(Time, Synthesized)>,
 }
 
 impl Supervisor {
@@ -70,22 +83,47 @@ impl Supervisor {
         due_signals: Option<OwnedFd>,
     ) -> anyhow::Result<Supervisor> {
         let Installed { listener, there: listener_there, is_safe } = installed;
+        let progress = Progress::create().ok();
+        let (with_progress, with_signals) = (progress.is_some(), due_signals.is_some());
+        let rules = rules.clone();
         let order =
-            serde_json::to_vec(&Order { rules: rules.clone(), command, listener_there, alone, string_limit, with_memory, is_safe })?;
-        if order.len() > MESSAGE_MAX {
-            return Err(anyhow!("--inject names too many calls"));
+            Order { rules, command, listener_there, alone, string_limit, with_memory, is_safe, with_progress, with_signals, passes: false };
+        let others = progress.iter().map(|(memory, _)| memory.as_fd()).chain(due_signals.iter().map(AsFd::as_fd));
+        let Helper { process: child, socket } = start(&order, listener.as_fd(), others)?;
+        Ok(Supervisor { socket: Some(socket), child, buffer: vec![0; MESSAGE_MAX], listener, progress, order, reported: Vec::new() })
+    }
+
+    /// Starts a successor if the supervisor has ended before the tasks with the filter: it was killed. The successor
+    /// lets all calls pass, because it does not know how many each thread has made. Returns a sentence that says so.
+    pub fn succeed(&mut self) -> Option<String> {
+        if self.socket.is_none() || !matches!(self.child.try_wait(), Ok(Some(_))) || self.listener.has_no_tasks() {
+            return None;
         }
-        let Helper { process: child, socket } = Helper::start(NAME).context("cannot start the process that answers calls (--inject)")?;
-        let _ = sockopt::set_socket_send_buffer_size(&socket, BUFFER);
-        let descriptors: Vec<_> = std::iter::once(listener.as_fd()).chain(due_signals.iter().map(AsFd::as_fd)).collect();
-        helper::send(&socket, &order, &descriptors).context("cannot reach the process that answers calls (--inject)")?;
-        Ok(Supervisor { socket: Some(socket), child, buffer: vec![0; MESSAGE_MAX] })
+        self.reported = self.reports();
+        self.order = Order { passes: true, with_signals: false, ..self.order.clone() };
+        match start(&self.order, self.listener.as_fd(), self.progress.iter().map(|(memory, _)| memory.as_fd())) {
+            Ok(Helper { process, socket }) => {
+                (self.child, self.socket) = (process, Some(socket));
+                Some("the process that answers calls (rtrace-inject) was killed: --inject changes no calls from now on".to_owned())
+            }
+            Err(error) => {
+                self.socket = None;
+                Some(format!(
+                    "the process that answers calls (rtrace-inject) was killed, and {error:#}: the calls of --inject hang until rtrace ends, and then fail with ENOSYS"
+                ))
+            }
+        }
+    }
+
+    /// Returns how many calls were executed unchanged because the supervisor was killed, at most.
+    pub fn unchanged(&self) -> u64 {
+        self.progress.as_ref().map_or(0, |(_, progress)| progress.unchanged())
     }
 
     /// Returns what the supervisor has reported since the last call. It reports a call before the call goes on, so that
     /// the report precedes the records of what follows.
     pub fn reports(&mut self) -> Vec<(Time, Synthesized)> {
-        let mut reports = Vec::new();
+        let mut reports = std::mem::take(&mut self.reported);
         let Some(socket) = &self.socket else { return reports };
         loop {
             match recv(socket, &mut self.buffer[..], RecvFlags::DONTWAIT) {
@@ -95,6 +133,19 @@ impl Supervisor {
             }
         }
     }
+}
+
+/// Starts the process, and gives it its order with the filter's descriptor and the others.
+fn start<'a>(order: &Order, listener: BorrowedFd<'a>, others: impl Iterator<Item = BorrowedFd<'a>>) -> anyhow::Result<Helper> {
+    let order = serde_json::to_vec(order)?;
+    if order.len() > MESSAGE_MAX {
+        return Err(anyhow!("--inject names too many calls"));
+    }
+    let helper = Helper::start(NAME).context("cannot start the process that answers calls (--inject)")?;
+    let _ = sockopt::set_socket_send_buffer_size(&helper.socket, BUFFER);
+    let descriptors: Vec<_> = std::iter::once(listener).chain(others).collect();
+    helper::send(&helper.socket, &order, &descriptors).context("cannot reach the process that answers calls (--inject)")?;
+    Ok(helper)
 }
 
 impl Drop for Supervisor {

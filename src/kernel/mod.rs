@@ -23,4 +23,5 @@ pub mod procfs;
 pub mod refused;
 pub mod remote_files;
 pub mod syscall_event;
+pub mod syscall_functions;
 pub mod tracefs;

@@ -7,8 +7,8 @@ use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Mechanism, MechanismInputs};
 use super::names_at_exit::AtExit;
 use super::{
-    Buffers, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, injections, items, objects, path_names, paths,
-    requests, sums, target,
+    Buffers, Injector, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, injections, items, objects, path_names,
+    paths, requests, sums, target,
 };
 use crate::beauty::row::Syscall;
 use crate::beauty::special::Special;
@@ -48,6 +48,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let requests = requests::by_bpf(&selection, request.show.mode, tracefs);
     let by_bpf = engine == Engine::Bpf && (!selection.is_empty() || of_events.is_any() || !requests.opcodes.is_empty());
     let (targets, compat) = target::find(&request.target, by_bpf)?;
+    let injector = Injector::choose(&injections.rules, request, &targets, by_bpf)?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
     let mut notes: Vec<String> = made.notes.iter().cloned().chain(of_this_namespace(&targets)).collect();
     let shown_signals = gate::signals(request, &selection, targets.scope());
@@ -73,8 +74,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let buffers = decided.buffers(cpus.len(), by_bpf);
     let bpf = if by_bpf { Some(decided.bpf(hooks, (shown, requests), &buffers, &mut notes)?) } else { None };
     notes.extend(if by_bpf { decided.why_no_sums() } else { None });
-    let names_events = decided.is_switched() || what.items.iter().any(|item| !item.selector.selects_syscalls());
-    let by_instance = if names_events { InstanceEvents::find(tracefs) } else { InstanceEvents::default() };
+    let by_instance = decided.by_instance(tracefs);
     let mut add =
         EventAdder { tracefs, made, by_instance: &by_instance, events: &mut events, inherit, graphs: &graphs, general: &request.graphs };
     match &mechanism {
@@ -90,15 +90,15 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     decided.add_shown(&mut add, outputs)?;
     decided.bind(&mut events)?;
     notes.extend(without_stacks(&events, &request.graphs));
-    let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
     Ok(Plan {
         remarks: selection.notices.iter().cloned().chain(injections.remarks).chain(buffers.remark(request)).collect(),
         buffers,
         targets,
         cpus,
+        copied_bytes: copied_bytes(&events)?,
         events,
         mechanism,
-        bpf,
+        bpf: bpf.map(|bpf| injector.in_programs(bpf, &injections.rules)),
         pending_after: Some(PENDING_AFTER),
         signals: shown_signals != TaskEvents::None,
         cgroups,
@@ -107,13 +107,13 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         fds,
         path_names,
         maps,
-        copied_bytes: if copies { syscall_event::copy_limit(&machine::release()?) } else { syscall_event::COPY_LIMIT_DEFAULT },
         paths: paths::named(&request.show.paths),
         frames_max: graphs::frames_max(&selection, &what.items, &request.graphs),
         names: names(&selection, &what.items),
         delay: what.delay,
         excluded: excluded(request),
         injections: injections.rules,
+        injector,
         event_calls: of_events.calls,
         notes,
         selection,
@@ -180,6 +180,12 @@ impl PlanInputs<'_> {
     /// Whether events switch the output on or off. Such a call must be seen even if it is not shown itself.
     fn is_switched(&self) -> bool {
         self.request.what.switch_on.is_some() || self.request.what.switch_off.is_some()
+    }
+
+    /// Returns the events that perf does not deliver, if the request names any event.
+    fn by_instance(&self, tracefs: &Tracefs) -> InstanceEvents {
+        let names_events = self.is_switched() || self.request.what.items.iter().any(|item| !item.selector.selects_syscalls());
+        if names_events { InstanceEvents::find(tracefs) } else { InstanceEvents::default() }
     }
 
     /// Chooses how path names are read without BPF; `None` where no calls are traced. `own_events` says that the
@@ -308,8 +314,9 @@ impl PlanInputs<'_> {
             others: self.selection.others.iter().chain(&self.of_events.calls.recorded.others).copied().collect(),
             unknown: self.selection.unknown || self.of_events.calls.recorded.nameless,
             entries: self.of_events.entries.clone(),
-            answered: !what.injections.is_empty(),
-            sends_signals: what.injections.iter().any(|injection| injection.effect.signal.is_some()),
+            effects: None,
+            answered: false,
+            sends_signals: false,
             requests,
             string_limit: show.string_limit,
             full: show.full || show.style == Style::Json,
@@ -327,6 +334,12 @@ impl PlanInputs<'_> {
             },
         })
     }
+}
+
+/// Returns the maximum number of bytes of user memory that the kernel copies into one record of these events.
+fn copied_bytes(events: &[PlannedEvent]) -> anyhow::Result<u32> {
+    let copies = events.iter().filter_map(|event| event.spec.format.as_ref()).any(|format| !format.user_copies().is_empty());
+    Ok(if copies { syscall_event::copy_limit(&machine::release()?) } else { syscall_event::COPY_LIMIT_DEFAULT })
 }
 
 /// Returns the names that the user gave to syscalls, by the name of their row. The first item with a name that selects

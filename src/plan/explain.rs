@@ -66,6 +66,7 @@ impl fmt::Display for Plan {
             Ok(()) => writeln!(f, "plan: paths of descriptors are derived from the calls that open and close them")?,
             Err(why) => writeln!(f, "plan: paths of descriptors are not known: {why}")?,
         }
+        write!(f, "{}", self.injector)?;
         if let Some(path_names) = &self.path_names {
             writeln!(f, "plan: {path_names}")?;
         }

@@ -18,6 +18,7 @@ mod filters;
 mod graphs;
 mod hooks;
 mod injections;
+mod injector;
 mod items;
 mod mechanism;
 mod names_at_exit;
@@ -34,6 +35,7 @@ pub use buffers::{Buffers, RingSize};
 pub use build::{PENDING_AFTER, build};
 pub use by_device::probes;
 pub use command::program;
+pub use injector::Injector;
 pub use mechanism::{Mechanism, without};
 pub use names_at_exit::AtExit;
 pub use path_name_events::PathNameEvents;
@@ -92,8 +94,10 @@ pub struct Plan {
     pub frames_max: FramesMax,
     /// The maximum number of bytes of user memory that the kernel copies into one record of a `syscalls:` event.
     pub copied_bytes: u32,
-    /// The calls of the command that are changed (`--inject`).
+    /// The calls that are changed (`--inject`).
     pub injections: Rules,
+    /// Who changes them.
+    pub injector: Injector,
     /// Nanoseconds from rtrace's start until the events are armed (`--delay`).
     pub delay: Option<u64>,
     /// The processes that a system-wide trace leaves out in addition to rtrace itself, with the reason for each.

@@ -12,8 +12,22 @@ use crate::text::quantity;
 
 /// The greatest number in `when=`.
 const WHEN_MAX: u16 = u16::MAX;
+/// The kernel's first real-time signal (include/uapi/asm-generic/signal.h).
+const SIGRTMIN: i32 = 32;
 /// MAX_ERRNO (include/linux/err.h).
 const ERRNO_MAX: i32 = 4095;
+
+/// The method of changing calls (`--inject`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InjectBy {
+    /// The BPF programs if they can do it, otherwise a supervisor.
+    #[default]
+    Auto,
+    /// The BPF programs, which override the results of the kernel's functions.
+    Override,
+    /// A supervisor that a seccomp filter of the command asks.
+    Seccomp,
+}
 
 /// One `--inject`.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,12 +45,44 @@ pub struct Injection {
 pub struct Effect {
     /// The value that the call returns without being executed: a negative errno if it fails.
     pub returns: Option<i64>,
+    /// That value was given as a value (`retval=`), and not as an error.
+    pub by_value: bool,
     /// The nanoseconds that the call waits before it is executed or answered.
     pub delay: Option<u64>,
     /// The signal that the thread gets.
     pub signal: Option<i32>,
     /// Which calls of a thread.
     pub when: When,
+}
+
+impl Effect {
+    /// Returns whether the calls return a value that would be taken for an error, or for another number of 32 bits.
+    pub fn is_value(&self) -> bool {
+        self.inadvertent_error().is_some() || self.by_value && self.returns.is_some_and(|value| i32::try_from(value).is_err())
+    }
+
+    /// Returns a warning about the value of `retval=` in the words of strace, if there is a reason for one: the program
+    /// takes it for an error, or a 32-bit program would do so, or would get less of it.
+    pub fn warning(&self) -> Option<String> {
+        let value = self.returns.filter(|_| self.by_value)? as u64;
+        let of_32_bits = value as u32;
+        let error_there = (of_32_bits as i32).wrapping_neg();
+        match self.inadvertent_error() {
+            Some(error) => Some(format!("Inadvertent injection of error {error} is possible for retval={value}")),
+            None if (1..=ERRNO_MAX).contains(&error_there) => {
+                Some(format!("Inadvertent injection of error {error_there} is possible in compat personality for retval={value}"))
+            }
+            None if u64::from(of_32_bits) != value => {
+                Some(format!("Injected return value {value} will be clipped to {of_32_bits} in compat personality"))
+            }
+            None => None,
+        }
+    }
+
+    /// Returns the errno that the value of `retval=` stands for, if it does.
+    pub fn inadvertent_error(&self) -> Option<i64> {
+        self.returns.map(|value| value.wrapping_neg()).filter(|errno| self.by_value && (1..=i64::from(ERRNO_MAX)).contains(errno))
+    }
 }
 
 /// Which calls of one syscall by one thread are meant, counted from 1.
@@ -86,7 +132,7 @@ pub fn parse(text: &str) -> Result<Injection, String> {
     Ok(Injection { text: text.to_owned(), items, effect: effect(actions)? })
 }
 
-/// Splits at the first colon that does not belong to a regex.
+/// Splits at the first colon that does not belong to a regex. A regex without its second slash ends at the first colon.
 pub fn split_set(text: &str) -> (&str, Option<&str>) {
     let mut in_regex = false;
     let mut begins = true;
@@ -99,7 +145,10 @@ pub fn split_set(text: &str) -> (&str, Option<&str>) {
         }
         begins = matches!(character, ',' | '!');
     }
-    (text, None)
+    match text.split_once(':').filter(|_| in_regex) {
+        Some((set, actions)) => (set, Some(actions)),
+        None => (text, None),
+    }
 }
 
 /// Returns the item of all syscalls.
@@ -116,14 +165,16 @@ pub fn effect(actions: &str) -> Result<Effect, String> {
     let mut seen: Vec<&str> = Vec::new();
     for action in actions.split(':') {
         let (name, value) = action.split_once('=').unwrap_or((action, ""));
-        if seen.contains(&name) {
+        if seen.contains(&name) && name != "when" {
             return Err(format!("{name}= is there twice"));
         }
         seen.push(name);
         let wrong = |what: &str| format!("{action}: {what}");
         match name {
             "error" => effect.returns = Some(-i64::from(error(value).ok_or_else(|| wrong(ERROR))?)),
-            "retval" => effect.returns = Some(value_of(value).ok_or_else(|| wrong("the value is no number of 64 bits"))?),
+            "retval" => {
+                (effect.returns, effect.by_value) = (Some(value_of(value).ok_or_else(|| wrong("the value is no number of 64 bits"))?), true)
+            }
             "signal" => effect.signal = Some(signal_of(value).ok_or_else(|| wrong("there is no such signal"))?),
             "delay_enter" => effect.delay = Some(delay(value).ok_or_else(|| wrong(DELAY))?),
             "when" => effect.when = when(value).ok_or_else(|| wrong(WHEN))?,
@@ -137,29 +188,44 @@ pub fn effect(actions: &str) -> Result<Effect, String> {
     }
     match () {
         () if seen.contains(&"error") && seen.contains(&"retval") => Err("error= and retval= exclude each other".to_owned()),
-        () if seen == ["when"] => Err("when= only says which calls: what is to happen to them is missing (error=, for example)".to_owned()),
+        () if seen.iter().all(|name| *name == "when") => {
+            Err("when= only says which calls: what is to happen to them is missing (error=, for example)".to_owned())
+        }
         () => Ok(effect),
     }
 }
 
 const ERROR: &str = "the error is a name (ENOENT) or a number from 1 to 4095";
 const DELAY: &str = "the delay is a number with or without us (the default), ms, s or ns";
-const WHEN: &str = "write FIRST, FIRST+, FIRST+STEP, FIRST..LAST or FIRST..LAST+STEP, with numbers from 1 to 65535";
+const WHEN: &str = "write FIRST, FIRST+, FIRST+STEP, FIRST..LAST or FIRST..LAST+STEP, with numbers from 1 to 65535 (LAST is at most 65534)";
 
 fn error(text: &str) -> Option<i32> {
     let number = text.parse().ok().or_else(|| errno::number(&text.to_uppercase()));
     number.filter(|number| (1..=ERRNO_MAX).contains(number))
 }
 
+/// Parses a number as C has it: decimal, hexadecimal (0x), octal (0) or binary (0b), signed or not.
 fn value_of(text: &str) -> Option<i64> {
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(hex) => u64::from_str_radix(hex, 16).ok().map(|value| value as i64),
-        None => text.parse::<i64>().ok().or_else(|| text.parse::<u64>().ok().map(|value| value as i64)),
+    let text = text.trim_start().to_lowercase();
+    let (is_negative, digits) = text.strip_prefix('-').map_or((false, text.strip_prefix('+').unwrap_or(&text)), |digits| (true, digits));
+    let (radix, digits) = match (digits.strip_prefix("0x"), digits.strip_prefix("0b"), digits.strip_prefix('0')) {
+        (Some(hex), ..) => (16, hex),
+        (_, Some(binary), _) => (2, binary),
+        (.., Some("")) => (10, "0"),
+        (.., Some(octal)) => (8, octal),
+        _ => (10, digits),
+    };
+    if !digits.starts_with(|first: char| first.is_digit(radix)) {
+        return None;
     }
+    let value = u64::from_str_radix(digits, radix).ok()? as i64;
+    Some(if is_negative { value.wrapping_neg() } else { value })
 }
 
 fn signal_of(text: &str) -> Option<i32> {
-    let number = text.parse().ok().or_else(|| signal::number(&text.to_uppercase()));
+    let name = text.to_uppercase();
+    let first_of_all = matches!(name.as_str(), "SIGRTMIN" | "RTMIN").then_some(SIGRTMIN);
+    let number = text.parse().ok().or(first_of_all).or_else(|| signal::number(&name));
     number.filter(|number| (1..=64).contains(number))
 }
 
@@ -183,7 +249,8 @@ fn when(text: &str) -> Option<When> {
         Some((first, last)) => (number(first)?, Some(number(last)?)),
         None => (number(range)?, None),
     };
-    if last.is_some_and(|last| last < first) {
+    // The greatest number stands for no end.
+    if last.is_some_and(|last| last < first || last == WHEN_MAX) {
         return None;
     }
     let single = last.is_none() && step.is_none();
@@ -207,7 +274,7 @@ mod tests {
         assert_eq!(numbers("3..5"), [3, 4, 5]);
         assert_eq!(numbers("3..8+2"), [3, 5, 7]);
         assert!(When::default().applies(70_000) && when("2+").unwrap().applies(70_000));
-        for wrong in ["", "0", "a", "1..", "..2", "3..2", "1+0", "65536", "1..65536", "1+2+3", "-1", "1..2..3"] {
+        for wrong in ["", "0", "a", "1..", "..2", "3..2", "1+0", "65536", "1..65535", "1..65536", "1+2+3", "-1", "1..2..3"] {
             assert_eq!(when(wrong), None, "{wrong}");
         }
     }
@@ -222,6 +289,13 @@ mod tests {
         assert_eq!((of("signal=SIGUSR1").signal, of("signal=usr1").signal, of("signal=9").signal), (Some(10), Some(10), Some(9)));
         let delays = ["7", "7us", "1.5ms", "2s", "300ns"].map(|text| of(&format!("delay_enter={text}")).delay);
         assert_eq!(delays, [Some(7_000), Some(7_000), Some(1_500_000), Some(2_000_000_000), Some(300)]);
+        let values = ["0x1F", "077", "0", "00", "-0x1", "+5", " 5", "0b101", "0xffffffffffffffff"];
+        let values = values.map(|value| of(&format!("retval={value}")).returns.unwrap());
+        assert_eq!(values, [31, 63, 0, 0, -1, 5, 5, 5, -1]);
+        assert_eq!((of("signal=SIGRTMIN").signal, of("signal=rt_2").signal), (Some(32), Some(34)));
+        assert_eq!(of("error=1:when=2:when=3").when.first, 3, "the last one counts");
+        assert_eq!((of("retval=-2").is_value(), of("retval=-4096").is_value(), of("error=2").is_value()), (true, false, false));
+        assert!(of("retval=0x100000000").is_value() && of("retval=0xfffffffe").is_value() && !of("retval=0x7fffffff").is_value());
         let all = of("error=5:delay_enter=1:signal=1:when=2");
         assert_eq!((all.returns, all.delay, all.signal, all.when.first), (Some(-5), Some(1000), Some(1), 2));
     }
@@ -232,6 +306,9 @@ mod tests {
             ("error=EFOO", "error=EFOO: the error is a name"),
             ("error=4096", "error=4096: the error is a name"),
             ("error", "error: the error is a name"),
+            ("retval=08", "retval=08: the value is no number"),
+            ("retval=0x", "the value is no number"),
+            ("retval=--1", "the value is no number"),
             ("retval=1x", "retval=1x: the value is no number"),
             ("retval=18446744073709551616", "the value is no number"),
             ("signal=65", "there is no such signal"),
@@ -258,6 +335,7 @@ mod tests {
         assert_eq!(split_set("openat,%file:error=1:when=2"), ("openat,%file", Some("error=1:when=2")));
         assert_eq!(split_set("!/a:b/,x:error=1"), ("!/a:b/,x", Some("error=1")));
         assert_eq!(split_set("openat"), ("openat", None));
+        assert_eq!(split_set("/^open:error=1:when=2"), ("/^open", Some("error=1:when=2")), "a regex without its end");
         assert!(parse("openat").unwrap_err().contains("what is to happen"));
         assert!(parse("io_uring:openat:error=1").is_err());
         assert_eq!(parse("all:error=1").unwrap().items.len(), 1);

@@ -23,6 +23,7 @@ impl Run<'_> {
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
         let off = self.drain.disable().context("cannot disable the events");
         self.report_not_delayed();
+        self.drain.report_killed_supervisor();
         // From now on no record is written.
         self.throttle = None;
         let rounds = self.drain.last_rounds();

@@ -161,6 +161,7 @@ fn shortage(Shortage { kind, count }: &Shortage) -> String {
         ShortageKind::NamesOfThreads => {
             format!("up to {count} path names are not known: more threads of this machine used path names than the kernel had room for")
         }
+        ShortageKind::UnchangedCalls => format!("at most {count} calls that --inject was to change were executed unchanged"),
     }
 }
 

@@ -32,6 +32,7 @@ pub fn session(plan: &Plan, armed: &Armed, has_local_times: bool) -> Session {
         copied_bytes: plan.copied_bytes,
         event_calls: plan.event_calls.clone(),
         other_requests: plan.other_requests(),
+        injected: plan.injected(),
         cgroups_from_root,
         of_cgroup: matches!(plan.targets, Targets::Cgroup(_)) && plan.bpf.is_none(),
         cgroups: if plan.cgroups && !cgroups_from_root { cgroups::by_number() } else { Vec::new() },

@@ -13,7 +13,7 @@ use std::io;
 /// Gives the program the filter that makes the kernel ask a supervisor.
 pub(super) fn add_filter(plan: &Plan, program: Option<&mut Program>) {
     let calls = &plan.injections.calls;
-    if let Some(program) = program.filter(|_| !calls.is_empty()) {
+    if let Some(program) = program.filter(|_| plan.injector.is_supervisor()) {
         program.filter = Some(Filter::new(calls.iter().map(|(abi, nr, _)| (*abi, *nr))));
     }
 }
@@ -29,7 +29,7 @@ pub(super) fn supervise(
     programs: Option<&Programs>,
     child: Option<&Child>,
 ) -> anyhow::Result<Option<Supervisor>> {
-    let Some(child) = child.filter(|_| !plan.injections.calls.is_empty()) else { return Ok(None) };
+    let Some(child) = child.filter(|_| plan.injector.is_supervisor()) else { return Ok(None) };
     // The BPF programs copy the memory of answered calls themselves.
     let memory = (request.show.string_limit, plan.bpf.is_none());
     let signals = programs.and_then(Programs::due_signals);

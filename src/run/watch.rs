@@ -72,6 +72,7 @@ impl Run<'_> {
             interrupt::wait(rest);
             self.wait(&epoll, if busy_rounds > 0 { PAUSE_BUSY_MS } else { PAUSE_IDLE_MS })?;
             self.report_not_delayed();
+            self.drain.report_killed_supervisor();
             if enable_at.is_some_and(|at| clock::now().0 >= at) {
                 enable_at = None;
                 self.enable()?;

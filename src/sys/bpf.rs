@@ -35,6 +35,8 @@ pub enum ProgramType {
     UntypedRawTracepoint,
     /// The perf event of a probe in the kernel or in a program.
     Probe,
+    /// The entries of kernel functions, by their addresses (kprobe.multi).
+    Functions,
     /// The entry of a kernel function (fentry), by its BTF ID.
     FunctionEntry(u32),
     /// The return of a kernel function (fexit), by its BTF ID.
@@ -175,6 +177,7 @@ impl<'a> Code<'a> {
             ProgramType::Event => (sys::BPF_PROG_TYPE_TRACEPOINT, 0, 0),
             ProgramType::UntypedRawTracepoint => (sys::BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0),
             ProgramType::Probe => (sys::BPF_PROG_TYPE_KPROBE, 0, 0),
+            ProgramType::Functions => (sys::BPF_PROG_TYPE_KPROBE, sys::BPF_TRACE_KPROBE_MULTI, 0),
         };
         let opts = sys::bpf_prog_load_opts {
             expected_attach_type: attach_type,
@@ -255,6 +258,36 @@ pub fn attach_to_named_raw_tracepoint(program: BorrowedFd, name: &CStr) -> io::R
 /// The errors of bpf(2).
 pub fn attach_to_function(program: BorrowedFd, returns: bool) -> io::Result<OwnedFd> {
     link(program, if returns { sys::BPF_TRACE_FEXIT } else { sys::BPF_TRACE_FENTRY })
+}
+
+/// Attaches a program to the entries of these functions of the kernel until the descriptor is closed.
+///
+/// # Errors
+/// The errors of bpf(2): EOPNOTSUPP without CONFIG_FPROBE, EINVAL if the program overrides results and the kernel does
+/// not permit that for a function.
+pub fn attach_to_functions(program: BorrowedFd, addresses: &[u64]) -> io::Result<OwnedFd> {
+    let functions = sys::bpf_link_create_opts__bindgen_ty_1__bindgen_ty_2 {
+        cnt: addresses.len() as u32,
+        addrs: addresses.as_ptr(),
+        ..Default::default()
+    };
+    let mut opts = sys::bpf_link_create_opts { sz: size_of::<sys::bpf_link_create_opts>() as _, ..Default::default() };
+    opts.__bindgen_anon_1.kprobe_multi = functions;
+    // SAFETY: the call takes a descriptor, and reads the options and as many addresses as they say.
+    descriptor(file_capabilities::with_raised(|| unsafe {
+        sys::bpf_link_create(program.as_raw_fd(), 0, sys::BPF_TRACE_KPROBE_MULTI, &raw const opts)
+    }))
+}
+
+/// Returns whether programs on functions of the kernel may return in their place (CONFIG_BPF_KPROBE_OVERRIDE).
+pub fn may_override() -> bool {
+    // The context is in r1; r2 is the value. Then `BPF_JMP | BPF_CALL` of bpf_override_return, and return 0.
+    let call = Instruction { code: CALL, imm: sys::BPF_FUNC_override_return as i32, ..Default::default() };
+    let mut value = Instruction { code: RETURN_0[0], ..Default::default() };
+    value.set_dst_reg(2);
+    let [zero, exit] = RETURN_0.map(|code| Instruction { code, ..Default::default() });
+    let opts = sys::bpf_prog_load_opts { expected_attach_type: sys::BPF_TRACE_KPROBE_MULTI, ..Default::default() };
+    load(sys::BPF_PROG_TYPE_KPROBE, c"may_override", LICENSE, &[value, call, zero, exit], opts).is_ok()
 }
 
 fn link(program: BorrowedFd, attach_type: sys::bpf_attach_type) -> io::Result<OwnedFd> {

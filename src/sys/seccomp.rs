@@ -175,21 +175,28 @@ impl Listener {
         Ok(Some(Waiting { id: of.id, tid: of.pid as i32, abi, nr, args: of.data.args }))
     }
 
+    /// Returns whether no task with the filter is left.
+    pub fn has_no_tasks(&self) -> bool {
+        let mut polled = libc::pollfd { fd: self.0.as_raw_fd(), events: 0, revents: 0 };
+        // SAFETY: the kernel reads and writes one struct.
+        unsafe { libc::poll(&raw mut polled, 1, 0) > 0 && polled.revents & libc::POLLHUP != 0 }
+    }
+
     /// Returns whether the call still waits, so that what was read of its task's memory is of this task.
     pub fn is_waiting(&self, id: u64) -> bool {
         // SAFETY: the kernel reads one word.
         unsafe { libc::ioctl(self.0.as_raw_fd(), IS_VALID, &raw const id) == 0 }
     }
 
-    /// Answers a call. A call whose task was killed meanwhile needs no answer.
-    pub fn answer(&self, id: u64, answer: Answer) {
+    /// Answers a call. Returns whether it waited for the answer: that of a task that was killed meanwhile does not.
+    pub fn answer(&self, id: u64, answer: Answer) -> bool {
         let (val, flags) = match answer {
             Answer::Continue => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
             Answer::Return(value) => (value, 0),
         };
         let response = libc::seccomp_notif_resp { id, val, error: 0, flags };
         // SAFETY: the kernel reads one struct of this size.
-        unsafe { libc::ioctl(self.0.as_raw_fd(), SEND, &raw const response) };
+        unsafe { libc::ioctl(self.0.as_raw_fd(), SEND, &raw const response) == 0 }
     }
 }
 

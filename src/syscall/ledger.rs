@@ -68,13 +68,15 @@ pub struct Ledger {
     pub of_events: u64,
     /// Records of requests of io_uring that the user did not ask for.
     pub not_asked: u64,
+    /// Records of calls that the kernel repeats, because a signal arrived before the supervisor of `--inject` had them.
+    pub repeated: u64,
     /// Records that arrived after the stream had passed their time.
     pub late: u64,
     /// Records that could not be parsed.
     pub unreadable: u64,
     /// Hits that the kernel counted, but neither wrote nor counted as lost.
     pub unwritten: u64,
-    /// Entries among `set_up`, `duplicates`, `excluded`, `of_events` and `not_asked`.
+    /// Entries among `set_up`, `duplicates`, `excluded`, `of_events`, `not_asked` and `repeated`.
     entries_left_out: u64,
 }
 
@@ -110,6 +112,8 @@ pub enum LeftOut {
     OfEvent,
     /// It is of a request of io_uring that the user did not ask for ([`Session::other_requests`]).
     NotAsked,
+    /// It is of a call that a signal interrupted before the supervisor of `--inject` was asked. The kernel repeats it.
+    Repeated,
 }
 
 /// The final counts of calls.
@@ -199,6 +203,7 @@ impl Ledger {
             LeftOut::Excluded => self.excluded += 1,
             LeftOut::OfEvent => self.of_events += 1,
             LeftOut::NotAsked => self.not_asked += 1,
+            LeftOut::Repeated => self.repeated += 1,
         }
     }
 

@@ -68,6 +68,8 @@ pub struct ChangedCall {
     pub args: [u64; 6],
     /// What was done to it.
     pub injected: Injected,
+    /// While it waits, only a signal that kills its task ends it.
+    pub killable: bool,
     /// The memory of its arguments, as far as the supervisor copied it.
     pub copies: Vec<MemoryCopy>,
 }

@@ -267,10 +267,20 @@ fn what_cannot_be_done_is_said() {
         (&["--inject", "openat:poke_enter=@arg1=00", "true"], "does not write to the memory"),
         (&["--inject", "openat:syscall=getpid", "true"], "cannot exchange a call"),
         (&["--inject", "sched:sched_switch:error=1", "true"], "sched"),
-        (&["--inject", "openat:error=1", "-p", "1"], "only calls of a command that rtrace starts"),
-        (&["--inject", "openat:error=1", "-a", "true"], "only calls of a command that rtrace starts"),
-        (&["--inject", "openat:error=1", "-D", "5", "true"], "leave -D out"),
-        (&["strace", "-e", "inject=openat:error=1", "-p", "1"], "only calls of a command that rtrace starts"),
+        (&["--inject", "openat:error=1", "-a", "true"], "can be changed, and -a selects tasks that rtrace does not start"),
+        (&["--inject", "openat:error=1", "-u", "nobody"], "can be changed, and -u selects tasks"),
+        (&["--inject", "openat:delay_enter=1", "-p", "1"], "because BPF programs cannot delay a call (delay_enter=)"),
+        (&["--inject", "openat:signal=KILL", "-p", "1"], "because BPF programs cannot end a task before its call"),
+        (
+            &["--inject-by", "seccomp", "--inject", "openat:error=1", "-p", "1"],
+            "only a command that rtrace starts can have a seccomp filter",
+        ),
+        (&["--inject-by", "override", "--inject", "openat:delay_enter=1", "true"], "--inject-by override: BPF programs cannot delay"),
+        (&["--inject-by", "override", "--engine", "tracepoint", "--inject", "openat:error=1", "true"], "the BPF engine does not trace"),
+        (&["--inject", "openat:delay_enter=1", "-D", "5", "true"], "so leave -D out"),
+        (&["strace", "-e", "inject=openat:delay_enter=1", "-p", "1"], "the calls of running tasks cannot be changed here"),
+        (&["strace", "-e", "inject=openat:delay_exit=1", "-p", "1"], "it can delay them only before (delay_enter=)"),
+        (&["strace", "-e", "inject=openat:poke_exit=@arg2=00", "true"], "does not write to the memory"),
     ] {
         let refused = plain(&machine, words);
         assert!(refused.status != 0 && refused.stderr.contains(said), "{words:?}: {}", refused.stderr);
@@ -283,8 +293,7 @@ fn what_cannot_be_done_is_said() {
 #[test]
 fn without_the_privilege_nothing_is_started() {
     let Some(machine) = Machine::shared() else { return };
-    let script =
-        r#"setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$rtrace" -o "$dir/x" --inject lseek:error=1 sh -c 'echo started'"#;
+    let script = r#"setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$rtrace" -o "$dir/x" --inject-by seccomp --inject lseek:error=1 sh -c 'echo started'"#;
     let refused = shell(&machine, script);
     assert!(refused.stdout.is_empty(), "{}", refused.stdout);
     assert!(refused.status == 125 && refused.stderr.contains("--inject needs CAP_SYS_ADMIN"), "{}", refused.stderr);

@@ -29,6 +29,7 @@ mod habits;
 mod handed_down;
 mod in_flight;
 mod inject;
+mod injectors;
 mod interrupted;
 #[cfg(feature = "bpf")]
 mod ioctls;

@@ -37,6 +37,8 @@ pub enum Need {
     EprobesOnArrays,
     /// A kernel that accepts the programs of the BPF engine: from Linux 6.1 on, with BTF.
     BpfEngine,
+    /// BPF programs that override the results of kernel functions (CONFIG_BPF_KPROBE_OVERRIDE).
+    OverriddenResults,
     /// BPF programs that look up tasks by their pid: from Linux 6.2 on.
     TasksByNumber,
     /// A program by its name in PATH or by its path; it accepts `--version`.
@@ -101,6 +103,9 @@ impl Need {
             Need::CountedProgramsOnSingleSyscalls => ((6, 7)..(7, 2)).contains(&kernel_version()),
             Need::EprobesOnArrays => takes_eprobes() && kernel_version() > (6, 12),
             Need::BpfEngine => kernel_version() >= (6, 1) && Need::Types.is_met(),
+            Need::OverriddenResults => {
+                std::fs::read_to_string("/proc/kallsyms").is_ok_and(|symbols| symbols.contains(" bpf_override_return\n"))
+            }
             Need::TasksByNumber => std::fs::read_to_string("/proc/kallsyms").is_ok_and(|symbols| symbols.contains(" bpf_task_from_pid\n")),
             Need::Program(name) => Command::new(name).arg("--version").output().is_ok_and(|run| run.status.success()),
         }
@@ -123,6 +128,7 @@ impl fmt::Display for Need {
             Need::CopiesInEvents => "copies of memory in events",
             Need::CountedProgramsOnSingleSyscalls => "BPF programs on events of single syscalls",
             Need::EprobesOnArrays => "eprobes on arrays",
+            Need::OverriddenResults => "BPF programs that override results",
             Need::BpfEngine => "kernel that takes the BPF engine's programs (Linux 6.1)",
             Need::TasksByNumber => "tasks by number in BPF programs",
             Need::Program(name) => name,

@@ -30,6 +30,8 @@ pub(super) const SIGNALS: [&str; 2] = ["sent", "delivered"];
 const REQUESTS: [&str; 2] = ["submit_req", "submit_sqe"];
 /// The programs that only count these submissions.
 const COUNTED_REQUESTS: [&str; 2] = ["count_req", "count_sqe"];
+/// The program that answers calls ([`Settings::effects`]).
+pub(super) const OVERRIDE: &str = "override";
 /// The program on completions of io_uring.
 const REQUEST_ENDS: &str = "complete_request";
 /// The programs on the perf events of tracepoints.
@@ -61,6 +63,7 @@ pub(super) fn is_needed(program: &str, settings: &Settings, on: HookSet, calls: 
         _ if is_of_requests(program) => settings.request_programs().any(|needed| needed == program),
         "seed" => needs_seeds(settings),
         "living" => settings.attaches,
+        OVERRIDE => settings.overrides(),
         "find_own_namespace" => !is_in_initial_pid_namespace(),
         "list_begun" | "list_pending" => !settings.sums,
         "list_stacks" => lists_stacks(settings),
@@ -102,6 +105,11 @@ impl Settings {
     /// Returns whether answered calls are begun at their exit.
     pub(super) fn begins_answered(&self) -> bool {
         self.answered && !self.sums
+    }
+
+    /// Returns whether the programs answer calls themselves.
+    fn overrides(&self) -> bool {
+        self.effects.as_ref().is_some_and(|effects| !effects.functions.is_empty())
     }
 
     /// Returns the programs on requests of io_uring, if their arguments are read or they are counted.

@@ -30,8 +30,8 @@ pub(crate) fn written(seen: &CallRecord, pieces: &[u8]) -> Vec<u8> {
     let mut raw: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
     raw.extend([seen.nr as u32, seen.tid as u32, seen.pid as u32, seen.lost, seen.late].iter().flat_map(|half| half.to_le_bytes()));
     raw.extend((pieces.len() as u16).to_le_bytes());
-    let bits = (u8::from(seen.no_entry) * NO_ENTRY) | (u8::from(seen.shown) * SHOWN);
-    raw.extend([seen.kind as u8, bits << 4 | seen.abi as u8]);
+    let bits = (u8::from(seen.injected) * INJECTED) | (u8::from(seen.no_entry) * NO_ENTRY) | (u8::from(seen.shown) * SHOWN);
+    raw.extend([seen.kind as u8, bits | seen.abi as u8]);
     raw.extend(pieces);
     raw
 }
@@ -50,6 +50,7 @@ pub(crate) fn returned(tid: i32, nr: i32, start: u64, end: u64) -> CallRecord<'s
         lost: 0,
         late: 0,
         kind: RecordKind::Returned,
+        injected: false,
         no_entry: false,
         shown: false,
         nested: false,

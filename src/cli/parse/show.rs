@@ -1,8 +1,9 @@
 //! Parses the options that say what is printed, where it is written, and by which means rtrace traces.
 
 use super::{Stop, Surroundings, wrong};
-use crate::cli::args::{Cli, ColorArg, EngineArg, StringsArg, StyleArg, SummaryArg, TimeArg};
+use crate::cli::args::{Cli, ColorArg, EngineArg, InjectArg, StringsArg, StyleArg, SummaryArg, TimeArg};
 use crate::cli::config::Config;
+use crate::request::inject::InjectBy;
 use crate::request::{Color, Engine, Output, Rotation, Run, Sink, StringsBy};
 use crate::show::{Mode, Outcomes, Show, Style, SummaryBy, TimeFormat, strace};
 use crate::text::quantity;
@@ -153,6 +154,11 @@ pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Sto
         StringsArg::Eprobe => StringsBy::Eprobe,
         StringsArg::None => StringsBy::None,
     };
+    let inject_by = match cli.run.common.inject_by {
+        InjectArg::Auto => InjectBy::Auto,
+        InjectArg::Override => InjectBy::Override,
+        InjectArg::Seccomp => InjectBy::Seccomp,
+    };
     let engine = match (engine, strings_by) {
         (engine, StringsBy::Auto) => engine,
         (Engine::Bpf, _) => {
@@ -170,6 +176,7 @@ pub fn run(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Run, Sto
         verbose,
         engine,
         strings_by,
+        inject_by,
         as_strace: false,
     })
 }

@@ -35,19 +35,21 @@ pub fn target(cli: Cli) -> Result<Target, Stop> {
 /// Returns why rtrace does not start what it traces: an option selects other tasks, or there is no command. Returns
 /// `None` for a command.
 pub fn why_not_started(cli: &Cli) -> Option<String> {
+    let named = [("-p", !cli.target.pid.is_empty()), ("-t", !cli.target.tid.is_empty())];
+    match named.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Some(format!("{option} selects tasks that rtrace does not start")),
+        None => why_not_named(cli),
+    }
+}
+
+/// Returns why the traced tasks are neither a command nor named by `-p` or `-t`; `None` if they are.
+pub fn why_not_named(cli: &Cli) -> Option<String> {
     let TargetArgs { pid, tid, uid, cgroup, container, all_cpus, cpu, .. } = &cli.target;
-    let asked = [
-        ("-p", !pid.is_empty()),
-        ("-t", !tid.is_empty()),
-        ("-u", uid.is_some()),
-        ("-G", cgroup.is_some()),
-        ("--container", container.is_some()),
-        ("-C", cpu.is_some()),
-        ("-a", *all_cpus),
-    ];
+    let asked =
+        [("-u", uid.is_some()), ("-G", cgroup.is_some()), ("--container", container.is_some()), ("-C", cpu.is_some()), ("-a", *all_cpus)];
     match asked.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Some(format!("{option} selects tasks that rtrace does not start")),
-        None => cli.command.is_empty().then(|| "there is no command".to_owned()),
+        None => (cli.command.is_empty() && pid.is_empty() && tid.is_empty()).then(|| "there is no command".to_owned()),
     }
 }
 

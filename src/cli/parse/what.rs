@@ -53,15 +53,12 @@ pub fn what(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<EventSel
     })
 }
 
-/// Parses an `--inject`, which needs a command.
+/// Parses an `--inject`, which is for named tasks.
 fn injection(cli: &Cli, text: &str) -> Result<Injection, Stop> {
-    if target::why_not_started(cli).is_some() {
+    if let Some(why) = target::why_not_named(cli) {
         return Err(wrong(format!(
-            "--inject {text}: only calls of a command that rtrace starts can be changed, because its process must install a filter before it executes the program"
+            "--inject {text}: only calls of a command, or of the processes and threads of -p and -t, can be changed, and {why}"
         )));
-    }
-    if cli.target.delay.is_some() {
-        return Err(wrong("--inject changes only traced calls, from the first one on: leave -D out".to_owned()));
     }
     inject::parse(text).map_err(|why| wrong(format!("--inject {text}: {why}")))
 }

@@ -114,6 +114,9 @@ impl Follower {
         let (special, ret) = (behavior.special, behavior.returns.extended(ret));
         let mark = self.gaps.mark(context.cpu);
         let record = ExitRecord { time: context.time, mark, raw_nr, ret, special, covers_all: layout.covers_all };
+        if self.threads[context.slot.index()].open.is_none() && self.is_interrupted(context, (abi, nr), ret) {
+            return self.exit_of_interrupted(context, (record, layout.shown), (abi, nr), events);
+        }
         if self.threads[context.slot.index()].changed.is_some()
             && let Some(changed) = self.take_changed(context, (abi, nr), true)
         {

@@ -6,12 +6,15 @@
 use super::calls::Lookups;
 use super::{Follower, RecordContext};
 use crate::event::synthesized::MemoryCopy;
-use crate::event::{Abi, Call, EntryState, Event, ExitState, Injected, PidTranslation, PieceState, Time};
+use crate::event::{Abi, Call, EntryState, Event, ExitState, PidTranslation, PieceState};
 use crate::syscall::behavior::{Behavior, Returns};
 use crate::syscall::layout::add_piece;
 use crate::syscall::pairing::{ChangedCall, ExitOutcome, ExitRecord, OpenCall};
 use crate::syscall::special::Special;
 use smallvec::SmallVec;
+
+/// The result of a call that a signal interrupts before it is executed (include/linux/errno.h).
+const ERESTARTSYS: i64 = 512;
 
 impl Follower {
     /// Keeps what the supervisor reported, for the records of the call.
@@ -46,7 +49,48 @@ impl Follower {
         }
     }
 
-    /// Processes the exit of a call that the supervisor answered. It had no effect on the task.
+    /// Returns whether a value with which this call is answered is meant as a value even if it stands for an error.
+    pub(super) fn is_value(&self, abi: Abi, nr: i64) -> bool {
+        u32::try_from(nr).is_ok_and(|nr| self.stream.injected.as_value.contains(&(abi, nr)))
+    }
+
+    /// Returns whether an exit without an entry is that of a call that waited for the supervisor when a signal arrived.
+    /// It was not executed.
+    pub(super) fn is_interrupted(&self, context: RecordContext, (abi, nr): (Abi, i64), ret: i64) -> bool {
+        // This code may also be the answer.
+        let is_answer = || self.threads[context.slot.index()].changed.as_ref().is_some_and(|changed| changed.injected.answered);
+        ret == -ERESTARTSYS && !is_answer() && u32::try_from(nr).is_ok_and(|nr| self.stream.injected.supervised.contains(&(abi, nr)))
+    }
+
+    /// Completes a call without an entry that was paired in the kernel, if a signal interrupted its wait for the
+    /// supervisor. Returns false if the supervisor had not seen it yet: the kernel repeats it, unless its task is
+    /// killed.
+    #[cold]
+    pub(super) fn complete_interrupted(&mut self, context: RecordContext, call: &mut Call) -> bool {
+        let Some(changed) = self.take_changed(context, (call.abi, call.nr), false) else { return false };
+        (call.entry, call.id.start, call.injected) = (EntryState::Seen, changed.start, changed.injected);
+        if changed.killable {
+            call.exit = ExitState::Never;
+        }
+        true
+    }
+
+    /// Processes the exit of a call that waited for the supervisor when a signal arrived.
+    #[cold]
+    pub(super) fn exit_of_interrupted(
+        &mut self,
+        context: RecordContext,
+        record: (ExitRecord, bool),
+        (abi, nr): (Abi, i64),
+        events: &mut Vec<Event>,
+    ) {
+        if let Some(changed) = self.take_changed(context, (abi, nr), false) {
+            self.exit_of_answered(context, record, &changed, events);
+        }
+    }
+
+    /// Processes the exit of a call that the supervisor answered or delayed, and that the kernel did not execute. It
+    /// had no effect on the task.
     #[cold]
     pub(super) fn exit_of_answered(
         &mut self,
@@ -73,7 +117,8 @@ impl Follower {
         call.pids = PidTranslation::of(self.threads[context.slot.index()].nested != Some(false));
         add_copies(&mut call, &changed.copies);
         let (mark, table) = (self.gaps.mark(context.cpu), self.threads[context.slot.index()].table);
-        call.exit = ExitState::Returned { at: context.time, ret };
+        let is_killed = changed.killable && !changed.injected.answered;
+        call.exit = if is_killed { ExitState::Never } else { ExitState::Returned { at: context.time, ret } };
         let mut open = OpenCall {
             call,
             raw_nr: changed.nr,
@@ -108,17 +153,5 @@ fn add_copies(call: &mut Call, copies: &[MemoryCopy]) {
             (false, false) => PieceState::Cut,
         };
         add_piece(call, *arg, *wanted, bytes, state);
-    }
-}
-
-impl ChangedCall {
-    /// Returns what a synthesized record says.
-    pub(super) fn new(
-        start: Time,
-        (abi, nr, args): (Abi, i64, [u64; 6]),
-        (answered, delayed): (bool, bool),
-        copies: &[MemoryCopy],
-    ) -> ChangedCall {
-        ChangedCall { start, abi, nr, args, injected: Injected { answered, delayed }, copies: copies.to_vec() }
     }
 }

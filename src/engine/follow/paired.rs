@@ -61,7 +61,13 @@ impl Follower {
             _ = self.was_in_flight(context, call_record.tid, call_record.start, events);
         }
         let mut call = self.paired_call(context, &call_record);
-        self.complete_changed(context, &mut call);
+        if call_record.no_entry && self.is_interrupted(context, (call.abi, call.nr), call_record.ret) {
+            if !self.complete_interrupted(context, &mut call) {
+                return self.ledger.leave_out(event, LeftOut::Repeated);
+            }
+        } else {
+            self.complete_changed(context, &mut call);
+        }
         if self.stacks.is_some() {
             call.stack = self.stack_of_paired(context, sample, &call_record);
         }
@@ -215,6 +221,9 @@ impl Follower {
             | RecordKind::RequestEnd => ExitState::Unseen,
         };
         call.args = Some(call_record.args);
+        if call_record.injected {
+            (call.injected.answered, call.injected.as_value) = (true, self.is_value(call.abi, call.nr));
+        }
         call.lost_before = u64::from(call_record.lost);
         call.shown_pending = call_record.shown;
         call.pids = PidTranslation::of(call_record.nested);

@@ -2,7 +2,7 @@
 
 use crate::event::{Abi, EventIndex, TaskId};
 use crate::kernel::format::FormatField;
-use crate::session::{EventSpec, Role, Scope, Session};
+use crate::session::{EventSpec, InjectedCalls, Role, Scope, Session};
 use crate::source::frame::field;
 
 /// The properties of the session that the follower queries. They do not change.
@@ -29,6 +29,8 @@ pub(super) struct StreamProperties {
     pub namespaces_complete: bool,
     /// Path names come through a tracefs instance, and are read when calls return.
     pub names_at_exit: bool,
+    /// The calls that are changed.
+    pub injected: InjectedCalls,
     excluded: Vec<i32>,
     events: Vec<EventProperties>,
 }
@@ -65,6 +67,7 @@ impl StreamProperties {
             new_tasks: armed(Role::NewTask),
             namespaces_complete: armed(Role::NewTask) && session.namespaces_complete,
             names_at_exit: events.iter().any(|event| event.role == Role::PathName && event.is_by_instance()),
+            injected: session.injected.clone(),
             excluded: session.excluded.clone(),
             events: events.iter().map(EventProperties::of).collect(),
         }

@@ -2,7 +2,7 @@
 
 use super::Follower;
 use crate::event::synthesized::FileMapping;
-use crate::event::{Event, Notice, PidTranslation, Synthesized, Time};
+use crate::event::{Event, Injected, Notice, PidTranslation, Synthesized, Time};
 use crate::syscall::pairing::ChangedCall;
 use crate::task::ends;
 
@@ -45,8 +45,10 @@ impl Follower {
             Synthesized::Full { cpu } => self.gap_ends(*cpu, time),
             Synthesized::InFlight { task, call, last, stack } => self.in_flight(time, *task, (call, stack.as_ref()), *last, events),
             Synthesized::Sleeping { task, nr, args, stack } => self.sleeping(time, *task, (*nr, *args), stack.as_ref()),
-            Synthesized::Injected { tid, abi, nr, args, answered, delayed, copies } => {
-                self.call_changed(*tid, ChangedCall::new(time, (*abi, *nr, *args), (*answered, *delayed), copies));
+            Synthesized::Injected { tid, abi, nr, args, answered, delayed, killable, copies } => {
+                let injected = Injected { answered: *answered, delayed: *delayed, as_value: self.is_value(*abi, *nr) };
+                let (start, copies) = (time, copies.clone());
+                self.call_changed(*tid, ChangedCall { start, abi: *abi, nr: *nr, args: *args, injected, killable: *killable, copies });
             }
             Synthesized::Maps { pid, maps } => {
                 for FileMapping { start, end, offset, file, path } in maps {

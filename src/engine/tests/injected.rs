@@ -3,6 +3,7 @@
 use super::fixture::*;
 use crate::event::synthesized::MemoryCopy;
 use crate::event::{Abi, Injected, PieceState, Synthesized, TaskId, Time};
+use crate::session::{InjectedCalls, Session};
 
 fn report(at: u64, of: TaskId, nr: u64, args: [u64; 6], (answered, delayed): (bool, bool)) -> (Time, Synthesized) {
     let copies = if answered {
@@ -13,7 +14,7 @@ fn report(at: u64, of: TaskId, nr: u64, args: [u64; 6], (answered, delayed): (bo
     } else {
         Vec::new()
     };
-    (Time(at), Synthesized::Injected { tid: of.tid, abi: Abi::X86_64, nr: nr as i64, args, answered, delayed, copies })
+    (Time(at), Synthesized::Injected { tid: of.tid, abi: Abi::X86_64, nr: nr as i64, args, answered, delayed, killable: true, copies })
 }
 
 fn marks(injected: Injected) -> (bool, bool) {
@@ -62,6 +63,27 @@ fn a_report_without_its_record_changes_no_other_call() {
     let (events, _) = run(&session, vec![&mut ring], reports);
     assert_eq!(call_lines(&events), ["7 0@100 = 1 (10)", "8 0@101 = 1 (10)", "7 3@300 = 0 (10)", "7 0@400 unseen = -4 (?)"]);
     assert!(calls(&events).iter().all(|call| call.injected == Injected::default()));
+}
+
+/// Only a fatal signal ends the wait of a call that the supervisor has received; another one ends that of a call that
+/// it has not, and the kernel repeats the call.
+#[test]
+fn a_call_that_a_signal_interrupts_before_its_answer_was_not_executed() {
+    let session = Session {
+        injected: InjectedCalls { supervised: [(Abi::X86_64, READ as u32)].into_iter().collect(), ..Default::default() },
+        ..session()
+    };
+    let a = task(7, 7);
+    let mut ring = Ring::new(&session, 0);
+    ring.call(100, a, READ, &[], 1).exit(160, a, READ, -512).exit(250, a, READ, -512).exit(350, a, READ, -512).exit(380, a, CLOSE, -512);
+    let reports = vec![report(200, a, READ, [5; 6], (false, true)), report(300, a, READ, [6; 6], (true, false))];
+    let (events, engine) = run(&session, vec![&mut ring], reports);
+    assert_eq!(call_lines(&events), ["7 0@100 = 1 (10)", "7 0@200 Never", "7 0@300 = -512 (50)", "7 3@380 unseen = -512 (?)"]);
+    assert_eq!(
+        calls(&events).iter().map(|call| marks(call.injected)).collect::<Vec<_>>(),
+        [(false, false), (false, true), (true, false), (false, false)]
+    );
+    assert!(engine.ledger().calls_account().is_none_or(|account| account.is_conserved()));
 }
 
 /// A parent that gets 0 from a clone that was not made is no new task.

@@ -180,7 +180,7 @@ fn calls_that_were_changed_have_the_start_of_their_report() {
     let session = session();
     let report = |at, answered, delayed| {
         let (abi, args, copies) = (Abi::X86_64, [0; 6], Vec::new());
-        (Time(at), Synthesized::Injected { tid: 7, abi, nr: i64::from(READ), args, answered, delayed, copies })
+        (Time(at), Synthesized::Injected { tid: 7, abi, nr: i64::from(READ), args, answered, delayed, killable: true, copies })
     };
     let unseen = CallRecord { no_entry: true, ret: -5, ..returned(7, READ, 160, 160) };
     let (events, engine) = run(

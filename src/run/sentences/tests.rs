@@ -11,6 +11,7 @@ fn run(verbose: u8, quiet: bool) -> request::Run {
         verbose,
         engine: request::Engine::Auto,
         strings_by: request::StringsBy::default(),
+        inject_by: request::inject::InjectBy::default(),
     }
 }
 
