@@ -91,3 +91,27 @@ fn whole_files_cut_at_every_byte() {
         }
     });
 }
+
+/// Recordings of a program that makes seven calls.
+#[test]
+fn recordings_cut_at_every_byte() {
+    let directory = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recordings"));
+    let small = files(directory).into_iter().filter(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with("small.") && name.ends_with(".data")
+    });
+    let small: Vec<PathBuf> = small.collect();
+    assert!(small.len() >= 2);
+    thread::scope(|scope| {
+        for path in &small {
+            scope.spawn(move || {
+                // The target takes the whole file behind a byte that says so.
+                let whole = [&[0][..], &fs::read(path).unwrap()].concat();
+                for end in 1..=whole.len() {
+                    let survived = catch_unwind(|| targets::recordings::run(&whole[..end]));
+                    assert!(survived.is_ok(), "{} cut at {} makes it panic", path.display(), end - 1);
+                }
+            });
+        }
+    });
+}
