@@ -266,6 +266,7 @@ impl Style for Strace {
                 self.head.ended(event.task.tid);
             }
             EventKind::Fork { child, .. } => {
+                self.head.begun(event.task.tid);
                 self.head.begun(child.tid);
                 if self.show.strace.attached {
                     // Writing to a Vec does not fail.

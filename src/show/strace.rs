@@ -34,6 +34,9 @@ pub struct Lines {
     pub ends: bool,
     /// `-e signal=`: bit N stands for signal N.
     pub signals: u128,
+    /// `-e trace=NAME@32`: the calls of each ABI that are shown, by `Abi as usize`; `None` if the selection of calls does
+    /// not differ between ABIs.
+    pub calls: Option<[CallSet; 4]>,
     /// `-n`: the numbers of system calls.
     pub numbers: bool,
     /// `-N`: the names of arguments.
@@ -75,6 +78,7 @@ impl Default for Lines {
             targets: false,
             ends: true,
             signals: u128::MAX,
+            calls: None,
             numbers: false,
             names: false,
             instruction_pointers: false,
@@ -243,6 +247,14 @@ pub enum Column {
     MaxTime,
     /// The mean time of a call, in microseconds.
     AvgTime,
+    /// The time of all calls of the name by the clock on the wall, in seconds. rtrace measures no other.
+    WallTotal,
+    /// The shortest call by the clock on the wall, in seconds.
+    WallMin,
+    /// The longest call by the clock on the wall, in seconds.
+    WallMax,
+    /// The mean time of a call by the clock on the wall, in microseconds.
+    WallAvg,
     /// The number of calls.
     Calls,
     /// The number of calls that failed.
