@@ -99,7 +99,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     plan.leave_out(output_readers(request, &output));
     let files = Guarded::default();
     plan.leave_out(file_reader(&plan, &files));
-    plan.show_pending(request.show.pending.unwrap_or_else(|| output.is_watched()));
+    plan.show_pending(request.show.pending.unwrap_or_else(|| output.is_watched() || worker::is_interleaved(request)));
     let plan = plan;
     print_plan(request, &plan, &mut notices);
     let (sender, receiver) = queue(plan.buffers.queue);

@@ -165,11 +165,6 @@ impl Strace {
         }
     }
 
-    /// Returns whether lines of a signal are shown.
-    fn shows(&self, signal: i32) -> bool {
-        u32::try_from(signal).ok().and_then(|signal| self.show.strace.signals.checked_shr(signal)).is_none_or(|bits| bits & 1 != 0)
-    }
-
     /// Writes a number with what it means in parentheses: `10 (SIGUSR1)`.
     fn number_and_name(&self, out: &mut Vec<u8>, number: u64, value: &Value) {
         number::uint(out, number);
@@ -220,7 +215,7 @@ impl Strace {
     }
 
     fn task_end(&mut self, out: &mut Vec<u8>, event: &Event, end: TaskEnd) {
-        if matches!(end, TaskEnd::Killed { signal, .. } if !self.shows(signal)) {
+        if matches!(end, TaskEnd::Killed { signal, .. } if !self.show.strace.shows(signal)) {
             return;
         }
         self.head.write(out, event.task.tid, event.comm.as_ref(), event.time);
@@ -257,7 +252,7 @@ impl Style for Strace {
                 self.families = families;
             }
             // A tracer that stops tasks never sees this one.
-            EventKind::Signal(signal) if signal.number == libc::SIGKILL || !self.shows(signal.number) => {}
+            EventKind::Signal(signal) if signal.number == libc::SIGKILL || !self.show.strace.shows(signal.number) => {}
             EventKind::Signal(signal) => self.signal(out, event, signal),
             EventKind::Exit(end) => {
                 if self.show.strace.ends {

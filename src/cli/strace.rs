@@ -139,7 +139,8 @@ fn words_of(options: &Options, expressions: &Expressions) -> Result<Vec<OsString
     if options.summary {
         add(&[&word("-S")]);
     }
-    match stacks(options)? {
+    match stacks(options)?.filter(|_| !options.summary_only) {
+        None if options.summary_only => {}
         None if options.instruction_pointer => add(&[&word("--call-graph=fp"), &word("--max-stack=1")]),
         None => {}
         Some((limit, has_lines)) => {
@@ -318,7 +319,7 @@ mod tests {
         assert_eq!(changes("fault=?bogus"), "--no-inherit -- ls");
         assert_eq!(
             translated(&["--fault=close", "--inject=open:retval=3", "ls"]).unwrap().0,
-            "--no-inherit --inject /^open$/:retval=3 --inject /^close$/:error=ENOSYS -- ls"
+            "--no-inherit --inject /^close$/:error=ENOSYS --inject /^open$/:retval=3 -- ls"
         );
         let (_, lines) = translated(&["-e", "signal=!usr1,SIGCHLD", "-e", "quiet=exit", "ls"]).unwrap();
         assert_eq!((lines.signals, lines.ends), (!(1 << 10 | 1 << 17), false));

@@ -34,6 +34,7 @@ pub use buffers::{Buffers, RingSize};
 pub use build::build;
 pub use by_device::probes;
 pub use command::program;
+pub use graphs::any as has_stacks;
 pub use mechanism::{Mechanism, without};
 pub use names_at_exit::AtExit;
 pub use path_name_events::PathNameEvents;

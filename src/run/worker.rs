@@ -8,13 +8,14 @@ use crate::event::{Event, Notice, NoticeCode, Verdict};
 use crate::gate::{self, Gate};
 use crate::interrupt::{self, Waiter};
 use crate::kernel::remote_files::Guarded;
-use crate::plan::Plan;
-use crate::request::{Graphs, Trace};
+use crate::plan::{self, Plan};
+use crate::request::{Graphs, Target, TaskSelection, Trace};
 use crate::say;
 use crate::session::Session;
-use crate::show::{Mode, Style};
+use crate::show::{Mode, Outcomes, Style};
 use crate::sink::call_table::CallTable;
 use crate::sink::graph::Graph;
+use crate::sink::interleaved::Interleaved;
 use crate::sink::output::{Output, SharedOutput, is_quiet_end};
 use crate::sink::stack_summary::StackSummary;
 use crate::sink::summary::Summary;
@@ -83,6 +84,7 @@ pub fn start(
     let (begin, session) = mpsc::channel::<(Arc<Session>, gate::Settings)>();
     let (show, pending_after, selection) = (request.show.clone(), plan.pending_after, Selection::of(request));
     let color = output.color(request.output.color);
+    let interleaved = is_interleaved(request).then(|| output.is_watched());
     let graph = Graph::new(&request.graphs)?;
     let graphs = request.graphs.clone();
     let kernel_frames = plan.events.iter().any(|event| event.stack.kernel_chain);
@@ -100,7 +102,11 @@ pub fn start(
             let shared = output.shared();
             // In JSON, this sink writes the first and the last object, and the objects of a summary stand between them.
             if matches!(show.mode, Mode::Lines | Mode::Both) || show.style == Style::Json {
-                sinks.push(Box::new(Text::new(&show, color, shared.clone())));
+                let text = Text::new(&show, color, shared.clone());
+                match interleaved {
+                    Some(is_watched) => sinks.push(Box::new(Interleaved::new(text, &show.strace, is_watched))),
+                    None => sinks.push(Box::new(text)),
+                }
             }
             let has_summary = matches!(show.mode, Mode::Summary | Mode::Both);
             if has_summary && show.style == Style::Strace {
@@ -121,6 +127,20 @@ pub fn start(
     };
     let thread = std::thread::Builder::new().name("rtrace-worker".to_owned()).spawn(work).context("cannot create the worker thread")?;
     Ok(Worker { begin, thread })
+}
+
+/// Returns whether lines are in the order of strace, in which a call has two lines if something else happens before it
+/// returns. Of a single task, nothing else happens. Names of frames are known only when a call ends, and strace shows a
+/// call whose outcome decides in one line, too.
+pub fn is_interleaved(request: &Trace) -> bool {
+    let (what, show) = (&request.what, &request.show);
+    let has_several = match &request.target {
+        Target::Command(_) => !what.no_inherit,
+        Target::Running { tasks: TaskSelection::Pids(_), .. } => true,
+        Target::Running { .. } => false,
+    };
+    let is_asked = show.style == Style::Strace && has_several && show.pending != Some(false) && !request.output.separately;
+    is_asked && show.outcomes == Outcomes::all() && !plan::has_stacks(request)
 }
 
 /// Creates the symbolization of frames as the user requested it.

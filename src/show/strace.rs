@@ -61,6 +61,13 @@ pub struct Lines {
     pub summary: Summary,
 }
 
+impl Lines {
+    /// Returns whether lines of a signal are shown. All are whose numbers are too large for a set.
+    pub fn shows(&self, signal: i32) -> bool {
+        u32::try_from(signal).ok().and_then(|signal| self.signals.checked_shr(signal)).is_none_or(|bits| bits & 1 != 0)
+    }
+}
+
 impl Default for Lines {
     fn default() -> Lines {
         Lines {
