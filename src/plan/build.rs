@@ -46,7 +46,10 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let injections = injections::resolve(request, &selection)?;
     let of_events = if engine == Engine::Bpf { CallsOfEvents::new(request, &selection) } else { CallsOfEvents::default() };
     let requests = requests::by_bpf(&selection, request.show.mode, tracefs);
-    let by_bpf = engine == Engine::Bpf && (!selection.is_empty() || of_events.is_any() || !requests.opcodes.is_empty());
+    // The tracepoints of signals do not have all that lines of strace show of a signal.
+    let has_signals = request.show.style == Style::Strace && request.show.mode != Mode::Summary;
+    let is_about_calls = !selection.is_empty() || of_events.is_any() || !requests.opcodes.is_empty();
+    let by_bpf = engine == Engine::Bpf && (is_about_calls || has_signals);
     let (targets, compat) = target::find(&request.target, by_bpf)?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
     let mut notes: Vec<String> = made.notes.iter().cloned().chain(of_this_namespace(&targets)).collect();
