@@ -273,7 +273,7 @@ impl Run<'_> {
         if !self.request.run.as_strace || !self.request.show.strace.targets {
             return;
         }
-        let command = self.traced.filter(|_| what == "detached");
+        let command = self.traced.filter(|_| what == "detached" || self.request.show.strace.attaches);
         let pids = match &self.request.target {
             Target::Running { tasks: TaskSelection::Pids(pids), .. } => pids.as_slice(),
             _ => command.as_slice(),

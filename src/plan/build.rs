@@ -50,7 +50,9 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let has_signals = request.show.style == Style::Strace && request.show.mode != Mode::Summary;
     let is_about_calls = !selection.is_empty() || of_events.is_any() || !requests.opcodes.is_empty();
     let by_bpf = engine == Engine::Bpf && (is_about_calls || has_signals);
-    let (targets, compat) = target::find(&request.target, by_bpf)?;
+    let (targets, has_compat) = target::find(&request.target, by_bpf)?;
+    // If the ABI of calls matters, there are probably calls of 32 bits.
+    let compat = has_compat || request.show.strace.calls.is_some();
     let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
     let mut notes: Vec<String> = made.notes.iter().cloned().chain(of_this_namespace(&targets)).collect();
     let shown_signals = gate::signals(request, &selection, targets.scope());

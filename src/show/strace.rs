@@ -28,6 +28,12 @@ pub struct Lines {
     pub own_pids: bool,
     /// Lines about new tasks: `strace: Process 7 attached`.
     pub attached: bool,
+    /// `-b execve`: processes are shown until they execute a program.
+    pub detaches: bool,
+    /// Lines about processes that are not shown any more: `strace: Process 7 detached`.
+    pub detached: bool,
+    /// `-D`: the message about the command that strace attaches to it.
+    pub attaches: bool,
     /// Messages about the processes of `-p`, and about the end of a limited trace.
     pub targets: bool,
     /// Lines about ends of tasks, which `-qq` omits.
@@ -82,6 +88,9 @@ impl Default for Lines {
             comms: false,
             own_pids: false,
             attached: false,
+            detaches: false,
+            detached: false,
+            attaches: false,
             targets: false,
             ends: true,
             signals: u128::MAX,

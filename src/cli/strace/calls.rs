@@ -84,6 +84,16 @@ pub fn selection(set: &str) -> Result<Vec<OsString>, Refused> {
     })
 }
 
+/// Returns the options of rtrace that trace a set of calls, and those of a further item; none if all are traced, which
+/// is also done for a set of all calls but some.
+pub fn selection_with(set: &str, item: &str) -> Result<Vec<OsString>, Refused> {
+    let items = match items(set)? {
+        Items::Some(items) if !values::set(set).0 => items,
+        _ => return Ok(Vec::new()),
+    };
+    Ok(items.into_iter().chain([item.to_owned()]).flat_map(|item| ["-e".into(), item.into()]).collect())
+}
+
 /// Returns the options of rtrace for the value of `inject=` or `fault=`; none for an empty set of calls.
 pub fn injection(option: &str, value: &str) -> Result<Vec<OsString>, Refused> {
     let wrong = |why: &str| Refused::Wrong(format!("invalid {option} argument '{value}': {why}"));

@@ -41,14 +41,8 @@ pub fn check(options: &Options, expressions: &Expressions) -> Result<(), Refused
             options.summary_columns.is_some() && !options.has_summary(),
             Refused::Usage(format!("-U/--summary-columns must be given with {count}")),
         ),
-        (
-            options.kill_on_exit && is_attached,
-            Refused::Wrong("--kill-on-exit and -p/--attach are mutually exclusive options".to_owned()),
-        ),
-        (
-            options.is_separate() && is_to_command,
-            usage("piping the output and -ff/--output-separately are mutually exclusive"),
-        ),
+        (options.kill_on_exit && is_attached, Refused::Wrong("--kill-on-exit and -p/--attach are mutually exclusive options".to_owned())),
+        (options.is_separate() && is_to_command, usage("piping the output and -ff/--output-separately are mutually exclusive")),
         (options.quieter > 0 && expressions.has_quiet, both("-q", "-e quiet/--quiet")),
         (options.stacks > 2, Refused::Wrong("Too many -k options".to_owned())),
     ];

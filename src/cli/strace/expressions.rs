@@ -13,6 +13,8 @@ use std::ffi::OsString;
 /// What the expressions of a command line say.
 #[derive(Debug)]
 pub struct Expressions {
+    /// The last `trace=`, as it was written.
+    traced: String,
     /// Words of rtrace's own command line that choose the calls.
     pub selection: Vec<OsString>,
     /// The calls of each personality that are shown; `None` if the selection does not differ between them.
@@ -76,6 +78,7 @@ impl Expressions {
     /// A word is wrong, or asks for what rtrace does not have.
     pub fn read(options: &Options) -> Result<Expressions, Refused> {
         let mut expressions = Expressions {
+            traced: String::new(),
             selection: Vec::new(),
             personalities: None,
             injections: Vec::new(),
@@ -99,6 +102,9 @@ impl Expressions {
                 // Names of calls may have an equals sign only in a regular expression.
                 expressions.trace(expression)?;
             }
+        }
+        if options.detach_on.is_some() && !expressions.selection.is_empty() {
+            expressions.add_execve()?;
         }
         // If the output is a file, strace does not say on stderr that it attaches to processes of the command.
         if options.output.is_some() && !options.command.is_empty() && !expressions.has_quiet {
@@ -136,9 +142,20 @@ impl Expressions {
         Ok(true)
     }
 
+    /// Adds the calls that execute programs to those that are traced, and shows them only if they were traced before.
+    fn add_execve(&mut self) -> Result<(), Refused> {
+        if self.personalities.is_none() {
+            let shown = calls::set(&self.traced)?;
+            self.personalities = Some(std::array::from_fn(|_| shown.clone()));
+        }
+        self.selection = calls::selection_with(&self.traced, "/^execve(at)?$/")?;
+        Ok(())
+    }
+
     /// Applies a set of calls that are traced.
     fn trace(&mut self, set: &str) -> Result<(), Refused> {
         (self.selection, self.personalities) = (calls::selection(set)?, calls::personalities(set)?);
+        set.clone_into(&mut self.traced);
         Ok(())
     }
 }

@@ -228,7 +228,10 @@ mod tests {
     #[test]
     fn long_options_may_be_abbreviated() {
         assert_eq!(words("--trace-p /x --sig=none --fol ls").unwrap(), "-P=/x -e=signal=none --follow-forks -- ls");
-        assert_eq!(words("--quiet --decode-fds=all --fai ls").unwrap(), "-e=quiet=attach,personality -e=decode-fds=all -e=status=failed -z -- ls");
+        assert_eq!(
+            words("--quiet --decode-fds=all --fai ls").unwrap(),
+            "-e=quiet=attach,personality -e=decode-fds=all -e=status=failed -z -- ls"
+        );
     }
 
     #[test]

@@ -106,14 +106,13 @@ pub fn columns(value: &str) -> Result<Vec<Column>, Refused> {
     let mut columns = Vec::new();
     let mut left = value;
     for name in value.split(',') {
-        left = &left[name.len()..];
-        left = left.strip_prefix(',').unwrap_or(left);
         let column = column(name).ok_or_else(|| Refused::Usage(format!("unknown column name: '{name}'")))?;
         if columns.contains(&column) {
             let text = "call summary column has been provided more than once";
             return Err(Refused::Usage(format!("{text}: '{name}' (-U option residual: '{left}')")));
         }
         columns.push(column);
+        left = left[name.len()..].trim_start_matches(',');
     }
     Ok(columns)
 }

@@ -84,12 +84,10 @@ fn a_call_is_split_if_another_task_does_something_before_it_returns() {
 
 #[test]
 fn calls_that_overlap_are_both_split() {
-    assert_eq!(Run::new(false).call(7, 10, 30).call(8, 20, 40).end(), [
-        "7 unfinished@10",
-        "8 unfinished@20",
-        "7 resumed@30",
-        "8 resumed@40"
-    ]);
+    assert_eq!(
+        Run::new(false).call(7, 10, 30).call(8, 20, 40).end(),
+        ["7 unfinished@10", "8 unfinished@20", "7 resumed@30", "8 resumed@40"]
+    );
 }
 
 #[test]
