@@ -64,7 +64,7 @@ pub fn bind(request: &Trace, selection: &Selection, stream: &Stream) -> anyhow::
         duration: show.duration,
         outcomes: show.outcomes,
         descriptors: show.descriptors.clone(),
-        detaches: show.strace.detaches.then(|| matches!(request.target, Target::Command(_))),
+        detaches: show.strace.detaches.then_some(matches!(request.target, Target::Command(_))),
         max: show.max_events,
         switch_on,
         switch_off,

@@ -40,8 +40,8 @@ pub struct Lines {
     pub ends: bool,
     /// `-e signal=`: bit N stands for signal N.
     pub signals: u128,
-    /// `-e trace=NAME@32`: the calls of each ABI that are shown, by `Abi as usize`; `None` if the selection of calls does
-    /// not differ between ABIs.
+    /// `-e trace=NAME@32`: the calls of each ABI that are shown, by `Abi as usize`; `None` if the selection of calls
+    /// does not differ between ABIs.
     pub calls: Option<[CallSet; 4]>,
     /// `-n`: the numbers of system calls.
     pub numbers: bool,

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
-/// How long an event waits, in nanoseconds. Calls are listed as pending after 0.1 seconds, in rounds that are 0.1 seconds
-/// apart.
+/// How long an event waits, in nanoseconds. Calls are listed as pending after 0.1 seconds, in rounds that are 0.1
+/// seconds apart.
 const WAIT: u64 = 300_000_000;
 
 /// The maximum number of moments that wait. If there are more, the oldest half is passed on, and calls that began among

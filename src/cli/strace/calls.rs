@@ -30,6 +30,9 @@ enum Word<'a> {
     Nothing,
 }
 
+/// A word, and the ABIs of the personality behind it; all ABIs if there is none.
+type OfAbis<'a> = (Word<'a>, &'static [Abi]);
+
 /// A set of calls in rtrace's own language.
 pub enum Items {
     /// All calls.
@@ -150,14 +153,14 @@ fn resolved(set: &str, items: Items) -> Result<CallSet, Refused> {
 }
 
 /// Parses the words of a set, each with the ABIs of its personality. Returns first whether a `!` stands before them.
-fn words(set: &str) -> Result<(bool, Vec<(Word<'_>, &'static [Abi])>), Refused> {
+fn words(set: &str) -> Result<(bool, Vec<OfAbis<'_>>), Refused> {
     let (is_negated, list) = values::set(set);
     let words = if list == "none" { Ok(vec![(Word::Nothing, &Abi::ALL[..])]) } else { list.split(',').map(word).collect() };
     Ok((is_negated, words?))
 }
 
 /// Parses a word of a set.
-fn word(word: &str) -> Result<(Word<'_>, &'static [Abi]), Refused> {
+fn word(word: &str) -> Result<OfAbis<'_>, Refused> {
     let (is_optional, name) = word.strip_prefix('?').map_or((false, word), |name| (true, name));
     let (name, personality) = name.rsplit_once('@').map_or((name, None), |(name, personality)| (name, Some(personality)));
     let abis: &[Abi] = match personality {

@@ -12,7 +12,7 @@ pub fn check(options: &Options, expressions: &Expressions) -> Result<(), Refused
     let has_command = !options.command.is_empty();
     let is_attached = options.pids().next().is_some();
     let is_daemon = options.daemonize > 0 || options.daemonize_as.is_some();
-    let is_to_command = options.output.as_ref().is_some_and(|file| super::is_to_command(file));
+    let is_to_command = options.output.as_ref().is_some_and(super::is_to_command);
     let count = "(-c/--summary-only or -C/--summary)";
     let usage = |text: &str| Refused::Usage(text.to_owned());
     let both = |one: &str, other: &str| Refused::Wrong(format!("{one} and {other} cannot be provided simultaneously"));

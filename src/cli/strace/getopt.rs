@@ -1,5 +1,6 @@
-//! The letters and words of strace's command line, in the way in which getopt_long(3) reads them: the first word that is
-//! no option is the program, letters may stand together, values may be attached, and long options may be abbreviated.
+//! The letters and words of strace's command line, in the way in which getopt_long(3) reads them: the first word that
+//! is no option is the program, letters may stand together, values may be attached, and long options may be
+//! abbreviated.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -46,7 +46,7 @@ impl Run {
     }
 
     fn event(&mut self, tid: i32, time: u64, kind: EventKind) -> &mut Run {
-        let event = Event { task: TaskId { pid: tid, tid, ..TaskId::default() }, ..samples::event(Time(time), kind) };
+        let event = Event { task: TaskId { pid: tid, tid }, ..samples::event(Time(time), kind) };
         self.sink.event(&event, &View { session: &self.session, tasks: &self.tasks, now: Time(time), names: &Nameless }).unwrap();
         self
     }
@@ -130,7 +130,7 @@ fn what_waits_is_limited() {
     let mut run = Run::new(false);
     (0..WAITING_MAX as u64).for_each(|at| _ = run.call(7, at * 10, at * 10 + 5));
     let passed = run.sink.inner.0.len();
-    assert!(passed >= WAITING_MAX / 4 && passed < WAITING_MAX, "{passed}");
+    assert!((WAITING_MAX / 4..WAITING_MAX).contains(&passed), "{passed}");
     assert_eq!(run.end().len(), WAITING_MAX);
     assert_eq!(run.sink.unwritten(), 0);
 }
