@@ -139,8 +139,8 @@ pub fn is_interleaved(request: &Trace) -> bool {
         Target::Running { tasks: TaskSelection::Pids(_), .. } => true,
         Target::Running { .. } => false,
     };
-    let is_asked = show.style == Style::Strace && has_several && show.pending != Some(false) && !request.output.separately;
-    is_asked && show.outcomes == Outcomes::all() && !plan::has_stacks(request)
+    let has_lines = show.style == Style::Strace && matches!(show.mode, Mode::Lines | Mode::Both) && !request.output.separately;
+    has_lines && has_several && show.pending != Some(false) && show.outcomes == Outcomes::all() && !plan::has_stacks(request)
 }
 
 /// Creates the symbolization of frames as the user requested it.
