@@ -85,6 +85,7 @@ pub fn start(
     let (show, pending_after, selection) = (request.show.clone(), plan.pending_after, Selection::of(request));
     let color = output.color(request.output.color);
     let interleaved = is_interleaved(request).then(|| output.is_watched());
+    let alive = matches!(request.target, Target::Command(_)).then_some(1);
     let graph = Graph::new(&request.graphs)?;
     let graphs = request.graphs.clone();
     let kernel_frames = plan.events.iter().any(|event| event.stack.kernel_chain);
@@ -104,7 +105,7 @@ pub fn start(
             if matches!(show.mode, Mode::Lines | Mode::Both) || show.style == Style::Json {
                 let text = Text::new(&show, color, shared.clone());
                 match interleaved {
-                    Some(is_watched) => sinks.push(Box::new(Interleaved::new(text, &show.strace, is_watched))),
+                    Some(is_watched) => sinks.push(Box::new(Interleaved::new(text, &show.strace, is_watched, alive))),
                     None => sinks.push(Box::new(text)),
                 }
             }

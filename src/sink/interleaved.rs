@@ -44,6 +44,8 @@ pub struct Interleaved<S> {
     begun: FxHashSet<CallId>,
     /// Calls that were passed on as pending.
     split: FxHashSet<CallId>,
+    /// The number of tasks that are alive; `None` if it is not known. While there is one, nothing has to wait.
+    alive: Option<usize>,
 }
 
 /// What happens at a time.
@@ -55,8 +57,9 @@ enum Moment {
 }
 
 impl<S: Sink> Interleaved<S> {
-    /// Creates the sink. `shows_open`: the output is watched while it is written.
-    pub fn new(inner: S, lines: &Lines, shows_open: bool) -> Interleaved<S> {
+    /// Creates the sink. `shows_open`: the output is watched while it is written. `alive`: the number of tasks that are
+    /// traced at the beginning, if it is known.
+    pub fn new(inner: S, lines: &Lines, shows_open: bool, alive: Option<usize>) -> Interleaved<S> {
         Interleaved {
             inner,
             lines: lines.clone(),
@@ -67,7 +70,19 @@ impl<S: Sink> Interleaved<S> {
             open: None,
             begun: FxHashSet::default(),
             split: FxHashSet::default(),
+            alive,
         }
+    }
+
+    /// Returns whether an event can be passed on at once, because its task is the only one.
+    fn is_alone(&mut self, event: &Event) -> bool {
+        let is_alone = self.alive == Some(1) && self.waiting.is_empty() && self.open.is_none();
+        self.alive = self.alive.map(|alive| match &event.kind {
+            EventKind::Fork { .. } => alive + 1,
+            EventKind::Exit(_) => alive.saturating_sub(1),
+            _ => alive,
+        });
+        is_alone && !matches!(&event.kind, EventKind::Pending(_)) && call_of(event).is_none_or(|call| !self.begun.contains(&call.id))
     }
 
     /// Stores a moment. One that is too late happens now.
@@ -146,6 +161,10 @@ fn call_of(event: &Event) -> Option<&Call> {
 
 impl<S: Sink> Sink for Interleaved<S> {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
+        if self.is_alone(event) {
+            self.done = self.done.max(event.time);
+            return self.inner.event(event, view);
+        }
         let event = Rc::new(event.clone());
         match call_of(&event) {
             None => self.wait(event.time, Moment::Other(event)),

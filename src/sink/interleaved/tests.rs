@@ -41,7 +41,7 @@ struct Run {
 
 impl Run {
     fn new(shows_open: bool) -> Run {
-        let sink = Interleaved::new(Notes::default(), &Lines::default(), shows_open);
+        let sink = Interleaved::new(Notes::default(), &Lines::default(), shows_open, None);
         Run { sink, session: Session::default(), tasks: Tasks::default() }
     }
 
@@ -123,6 +123,20 @@ fn a_call_in_flight_is_shown_early_only_if_somebody_watches() {
         assert_eq!(run.tick(3 * WAIT), shown);
         assert_eq!(run.end().len(), usize::from(!shows_open), "at the end it is shown in any case");
     }
+}
+
+#[test]
+fn nothing_waits_while_there_is_one_task() {
+    let mut run = Run::new(false);
+    run.sink.alive = Some(1);
+    let child = TaskId { pid: 8, tid: 8 };
+    run.call(7, 10, 20).event(7, 35, EventKind::Fork { child, flags: None });
+    assert_eq!(run.sink.inner.0, ["7 whole@20", "7 other"]);
+    run.call(7, 30, 40).call(8, 60, 70).event(8, 80, EventKind::Exit(TaskEnd::Exited(0))).call(7, 50, 90);
+    assert_eq!(run.sink.inner.0.len(), 2, "the two tasks wait");
+    assert_eq!(run.end()[2..], ["7 whole@40", "7 unfinished@50", "8 whole@70", "8 exited", "7 resumed@90"]);
+    run.call(7, 100, 110);
+    assert_eq!(run.sink.inner.0, ["7 whole@110"]);
 }
 
 #[test]
