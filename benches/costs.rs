@@ -262,6 +262,7 @@ fn call(name: &str, args: &[u64], ret: i64) -> CallBuilder {
         ids: Vec::new(),
         stack: None,
         injected: Injected::default(),
+        detached: false,
     })
 }
 

@@ -110,12 +110,15 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     plan.leave_out(output.iter().flat_map(|output| output_readers(request, output)));
     let files = Guarded::default();
     plan.leave_out(file_reader(&plan, &files));
-    plan.show_pending(request.show.pending.unwrap_or_else(|| output.as_ref().is_some_and(Output::is_watched)));
+    let is_alone = output.is_none();
+    plan.show_pending(request.show.pending.unwrap_or_else(|| {
+        is_alone || output.as_ref().is_some_and(Output::is_watched) || sinks::is_interleaved(request, &sinks::Tasks::of(request))
+    }));
     let plan = plan;
     print_plan(request, &plan, &mut notices);
     let (sender, receiver) = queue(plan.buffers.queue);
     let enough = Arc::new(AtomicBool::new(false));
-    let sinks = output.map(|output| sinks::Planned::new(request, output)).transpose()?;
+    let sinks = output.map(|output| sinks::Planned::new(request, output, &sinks::Tasks::of(request))).transpose()?;
     let worker = worker::start(request, &plan, sinks, receiver, Arc::clone(&enough), files)?;
     let armed = arm::arm(&plan, traced, programs, objects).map_err(|error| run_events.refusal(&tracefs).unwrap_or(error))?;
     let throttle = throttle.map(|throttle| throttle::start(throttle, &plan, &armed, &mut notices)).transpose()?;
@@ -286,7 +289,7 @@ impl Run<'_> {
         if !self.request.run.as_strace || !self.request.show.strace.targets {
             return;
         }
-        let command = self.traced.filter(|_| what == "detached");
+        let command = self.traced.filter(|_| what == "detached" || self.request.show.strace.attaches);
         let pids = match &self.request.target {
             Target::Running { tasks: TaskSelection::Pids(pids), .. } => pids.as_slice(),
             _ => command.as_slice(),

@@ -67,6 +67,7 @@ fn call(raw: &[u8]) {
         ids: Vec::new(),
         stack: None,
         injected: Injected::default(),
+        detached: false,
     };
     let _ = records::add_pieces(seen.pieces, &mut call);
     for piece in &call.pieces {

@@ -56,6 +56,7 @@ pub fn call(abi: Abi, nr: i64, args: [u64; 6], ret: i64) -> Call {
         ids: Vec::new(),
         stack: None,
         injected: Injected::default(),
+        detached: false,
     }
 }
 

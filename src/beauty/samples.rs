@@ -173,6 +173,7 @@ pub fn call(args: [u64; 6], ret: i64) -> Call {
         ids: Vec::new(),
         stack: None,
         injected: Injected::default(),
+        detached: false,
     }
 }
 

@@ -87,6 +87,10 @@ impl Strace {
     fn call(&mut self, out: &mut Vec<u8>, event: &Event, call: &Call, decoded: &Decoded) {
         let line = out.len();
         let row = lookup::index(call.abi, call.nr);
+        let is_traced = self.show.strace.calls.as_ref().is_none_or(|calls| calls[call.abi as usize].contains(row));
+        if call.detached && !is_traced {
+            return self.detached(out, event.task.pid);
+        }
         let is_resumed = call.shown_pending && call.exit != ExitState::Pending;
         let time = if is_resumed { event.time } else { call.id.start };
         let pointer = call.stack.as_ref().and_then(|stack| Some(stack.frames.get(stack.kernel)?.avma));
@@ -95,6 +99,8 @@ impl Strace {
         lookup::write_name(out, decoded.row(), call.abi, call.nr);
         out.extend_from_slice(if is_resumed { b" resumed>" } else { b"(" });
         let half = match call.exit {
+            _ if call.detached && is_resumed => Half::Second,
+            _ if call.detached => Half::First,
             ExitState::Pending => Half::First,
             _ if is_resumed => Half::Second,
             _ => Half::Both,
@@ -104,6 +110,10 @@ impl Strace {
             (false, _) => arguments::write(out, decoded, half, self.show.strace.names, self.options_of(row)),
             (true, Half::Second) => {}
             (true, Half::First | Half::Both) => arguments::write_raw(out, decoded, self.show.strace.names),
+        }
+        if call.detached {
+            self.detached(out, event.task.pid);
+            return out.extend_from_slice(b" <detached ...>\n");
         }
         if call.exit == ExitState::Pending {
             out.extend_from_slice(b" <unfinished ...>\n");
@@ -131,6 +141,15 @@ impl Strace {
             out.push(b'>');
         }
         out.push(b'\n');
+    }
+
+    /// Says that a process is not shown any more.
+    fn detached(&mut self, out: &mut Vec<u8>, pid: i32) {
+        if self.show.strace.detached {
+            // Writing to a Vec does not fail.
+            _ = writeln!(out, "strace: Process {pid} detached");
+        }
+        self.head.ended(pid);
     }
 
     fn outcome(&self, out: &mut Vec<u8>, decoded: &Decoded, returned: &Returned) {
@@ -165,11 +184,6 @@ impl Strace {
             },
             Returned::Never | Returned::Pending | Returned::Unseen => out.push(b'?'),
         }
-    }
-
-    /// Returns whether lines of a signal are shown.
-    fn shows(&self, signal: i32) -> bool {
-        u32::try_from(signal).ok().and_then(|signal| self.show.strace.signals.checked_shr(signal)).is_none_or(|bits| bits & 1 != 0)
     }
 
     /// Writes a number with what it means in parentheses: `10 (SIGUSR1)`.
@@ -222,7 +236,7 @@ impl Strace {
     }
 
     fn task_end(&mut self, out: &mut Vec<u8>, event: &Event, end: TaskEnd) {
-        if matches!(end, TaskEnd::Killed { signal, .. } if !self.shows(signal)) {
+        if matches!(end, TaskEnd::Killed { signal, .. } if !self.show.strace.shows(signal)) {
             return;
         }
         self.head.write(out, event.task.tid, event.comm.as_ref(), event.time);
@@ -259,7 +273,7 @@ impl Style for Strace {
                 self.families = families;
             }
             // A tracer that stops tasks never sees this one.
-            EventKind::Signal(signal) if signal.number == libc::SIGKILL || !self.shows(signal.number) => {}
+            EventKind::Signal(signal) if signal.number == libc::SIGKILL || !self.show.strace.shows(signal.number) => {}
             EventKind::Signal(signal) => self.signal(out, event, signal),
             EventKind::Exit(end) => {
                 if self.show.strace.ends {
@@ -268,6 +282,7 @@ impl Style for Strace {
                 self.head.ended(event.task.tid);
             }
             EventKind::Fork { child, .. } => {
+                self.head.begun(event.task.tid);
                 self.head.begun(child.tid);
                 if self.show.strace.attached {
                     // Writing to a Vec does not fail.

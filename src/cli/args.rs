@@ -230,7 +230,7 @@ pub struct TargetArgs {
     /// Begin to trace this long after the start (a bare number is milliseconds)
     #[arg(short = 'D', long, value_name = "TIME", value_parser = quantity::duration)]
     pub delay: Option<u64>,
-    /// Start COMMAND as this user, with its groups and environment
+    /// Start COMMAND as this user, with its groups and environment; UID:GID has no other groups
     #[arg(long, value_name = "USER", value_hint = clap::ValueHint::Username)]
     pub run_as: Option<String>,
     /// Set a variable in COMMAND's environment, or remove it (VAR alone)

@@ -5,15 +5,18 @@
 //! options that rtrace does not have are refused with a sentence.
 
 mod calls;
+mod check;
 mod expressions;
+mod getopt;
 mod options;
+mod texts;
 mod values;
 
 use crate::show::Outcomes;
 use crate::show::descriptors::Descriptors;
 use crate::show::strace::{CallSet, InHex, Lines, Pids, Precision, Stamps, Summary};
 use clap::Parser;
-use expressions::Expressions;
+use expressions::{Expressions, Quiet};
 use options::Options;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -24,6 +27,9 @@ const DUMP_BYTES: usize = 4096;
 
 /// The bytes of a string that are shown without `-s`.
 const SHOWN_BYTES: usize = 32;
+
+/// The limit of `-s` is below this one.
+const LIMIT_MAX: usize = 1 << 30;
 
 /// The frames of a stack that are shown without `--stack-trace-frame-limit`.
 const FRAMES: u16 = 256;
@@ -61,50 +67,40 @@ pub enum Refused {
 /// # Errors
 /// Help or the version was asked for, or something is wrong or not supported.
 pub fn translate(words: &[OsString]) -> Result<Translated, Refused> {
-    let argv = std::iter::once(OsString::from("strace")).chain(words.iter().cloned());
-    let options = Options::try_parse_from(argv).map_err(|error| Refused::Usage(options::usage(&error)))?;
+    let argv = std::iter::once(OsString::from("strace")).chain(getopt::read(words).map_err(Refused::Usage)?);
+    let options = Options::try_parse_from(argv).map_err(|error| Refused::Usage(error.kind().to_string()))?;
     if options.help {
-        return Err(Refused::Text(HELP.to_owned()));
+        return Err(Refused::Text(texts::HELP.to_owned()));
     }
-    if options.version {
-        return Err(Refused::Text(format!("strace -- rtrace {}\n", env!("CARGO_PKG_VERSION"))));
-    }
-    check(&options)?;
     let expressions = Expressions::read(&options)?;
-    let words = words_of(&options, &expressions)?;
+    check_values(&options)?;
     let lines = lines(&options, &expressions)?;
+    let words = words_of(&options, &expressions)?;
+    if options.version > 0 {
+        return Err(Refused::Text(texts::version()));
+    }
+    check::check(&options, &expressions)?;
+    let notices = check::notices(&options, &expressions);
     let Expressions { outcomes, descriptors, .. } = expressions;
-    Ok(Translated { words, lines, outcomes, descriptors, argv0: options.argv0.clone(), notices: notices(&options) })
+    Ok(Translated { words, lines, outcomes, descriptors, argv0: options.argv0.clone(), notices })
 }
 
-/// Refuses what is wrong, and what rtrace cannot do.
-fn check(options: &Options) -> Result<(), Refused> {
-    let wrong = |text: &str| Err(Refused::Wrong(text.to_owned()));
-    let is_known = |value: &Option<String>, known: &[&str]| value.as_ref().is_none_or(|value| known.contains(&value.as_str()));
-    if options.command.is_empty() && pids(options).next().is_none() {
-        return Err(Refused::Usage("must have PROG [ARGS] or -p PID".to_owned()));
+/// Checks the values that have no other effect.
+fn check_values(options: &Options) -> Result<(), Refused> {
+    let check = |option: &str, value: &Option<String>, known: &[&str]| match value.as_deref().filter(|value| !known.contains(value)) {
+        Some(value) => Err(values::invalid(option, value)),
+        None => Ok(()),
+    };
+    if let Some(other) = options.detach_on.as_deref().filter(|call| *call != "execve") {
+        return Err(Refused::Wrong(format!("Syscall '{other}' for -b isn't supported")));
     }
-    if let Some(pid) = pids(options).find(|pid| pid.parse::<u32>().is_err()) {
+    if let Some(pid) = options.pids().find(|pid| !pid.parse::<i32>().is_ok_and(|pid| pid > 0)) {
         return Err(Refused::Wrong(format!("Invalid process id: '{pid}'")));
     }
-    if !is_known(&options.interruptible, &["1", "2", "3", "4", "anywhere", "waiting", "never", "never_tstp"]) {
-        return Err(values::invalid("-I", options.interruptible.as_deref().unwrap_or_default()));
-    }
-    if !is_known(&options.color, &["auto", "always", "never"]) {
-        return Err(values::invalid("--color", options.color.as_deref().unwrap_or_default()));
-    }
-    match options.detach_on.as_deref() {
-        None => {}
-        Some("execve") => return wrong("-b execve is not supported: rtrace follows a process for as long as it lives"),
-        Some(other) => return Err(Refused::Wrong(format!("Syscall '{other}' for -b isn't supported"))),
-    }
-    if options.color.as_deref() == Some("always") {
-        return wrong("--color=always is not supported: rtrace prints lines of strace without colors");
-    }
-    if options.summary_only && options.summary {
-        return Err(Refused::Usage("-c/--summary-only and -C/--summary are mutually exclusive".to_owned()));
-    }
-    Ok(())
+    check("-I", &options.interruptible, &["1", "2", "3", "4", "anywhere", "waiting", "never", "never_tstp"])?;
+    check("--color", &options.color, &["auto", "always", "never"])?;
+    check("--daemonize", &options.daemonize_as, &["grandchild", "pgroup", "pgrp", "session"])?;
+    options.tips.as_deref().map_or(Ok(()), values::tips)
 }
 
 /// Returns the words of rtrace's own command line.
@@ -112,19 +108,18 @@ fn words_of(options: &Options, expressions: &Expressions) -> Result<Vec<OsString
     let mut words: Vec<OsString> = vec!["--no-config".into(), "--style=strace".into()];
     let mut add = |more: &[&OsString]| words.extend(more.iter().map(|word| (*word).clone()));
     let word = |text: &str| OsString::from(text);
-    if options.follow == 0 && options.attach.is_empty() {
+    if !options.follows() && options.attach.is_empty() {
         add(&[&word("--no-inherit")]);
     }
-    // Without a file, strace ignores it.
-    if (options.output_separately || options.follow > 1) && options.output.is_some() {
+    if options.is_separate() && !options.output.as_ref().is_some_and(is_to_command) {
         add(&[&word("--output-separately")]);
     }
     options.output.iter().for_each(|file| add(&[&word("-o"), &output(file, options.append)]));
     if let Some(limit) = &options.syscall_limit {
-        let limit: u64 = values::number("--syscall-limit", limit)?;
-        add(&[&word("--max-events"), &word(&limit.to_string())]);
+        let number: std::num::NonZeroU64 = values::number("--syscall-limit", limit)?;
+        add(&[&word("--max-events"), &word(&number.to_string())]);
     }
-    let attached: Vec<&str> = pids(options).collect();
+    let attached: Vec<&str> = options.pids().collect();
     if !attached.is_empty() {
         add(&[&word("-p"), &word(&attached.join(","))]);
     }
@@ -144,7 +139,8 @@ fn words_of(options: &Options, expressions: &Expressions) -> Result<Vec<OsString
     if options.summary {
         add(&[&word("-S")]);
     }
-    match stacks(options)? {
+    match stacks(options)?.filter(|_| !options.summary_only) {
+        None if options.summary_only => {}
         None if options.instruction_pointer => add(&[&word("--call-graph=fp"), &word("--max-stack=1")]),
         None => {}
         Some((limit, has_lines)) => {
@@ -159,6 +155,9 @@ fn words_of(options: &Options, expressions: &Expressions) -> Result<Vec<OsString
     options.engine.iter().for_each(|engine| add(&[&word("--engine"), engine]));
     if options.lossless {
         add(&[&word("--lossless")]);
+    }
+    if options.debug {
+        add(&[&word("-v")]);
     }
     expressions.injections.iter().chain(&expressions.selection).for_each(|more| add(&[more]));
     add(&[&word("--")]);
@@ -178,19 +177,25 @@ fn stacks(options: &Options) -> Result<Option<(u16, bool)>, Refused> {
     })
 }
 
-/// Returns the processes of `-p`, as they were written.
-fn pids(options: &Options) -> impl Iterator<Item = &str> {
-    options.attach.iter().flat_map(|list| list.split([' ', ',', '\n', '\t'])).filter(|pid| !pid.is_empty())
+fn string_limit(options: &Options) -> Result<Option<usize>, Refused> {
+    let limit = options.string_limit.as_deref().map(|limit| values::number("-s", limit)).transpose()?;
+    match (limit, options.string_limit.as_deref()) {
+        (Some(LIMIT_MAX..), Some(typed)) => Err(values::invalid("-s", typed)),
+        _ => Ok(limit),
+    }
 }
 
-fn string_limit(options: &Options) -> Result<Option<usize>, Refused> {
-    options.string_limit.as_deref().map(|limit| values::number("-s", limit)).transpose()
+/// Returns whether the output of `-o` is a command.
+fn is_to_command(file: &OsString) -> bool {
+    file.as_bytes().starts_with(b"|") || file.as_bytes().starts_with(b"!")
 }
 
 /// Returns where the output goes. rtrace does not append to files, but a command may.
 fn output(file: &OsString, append: bool) -> OsString {
-    if !append || file.as_bytes().starts_with(b"|") {
-        return file.clone();
+    match is_to_command(file) {
+        true => return OsString::from_vec([b"|", &file.as_bytes()[1..]].concat()),
+        false if !append => return file.clone(),
+        false => {}
     }
     let quoted = file.as_bytes().iter().flat_map(|byte| if *byte == b'\'' { b"'\\''".to_vec() } else { vec![*byte] });
     OsString::from_vec(b"|cat >>'".iter().copied().chain(quoted).chain(*b"'").collect())
@@ -199,16 +204,16 @@ fn output(file: &OsString, append: bool) -> OsString {
 /// Returns how lines are printed.
 fn lines(options: &Options, expressions: &Expressions) -> Result<Lines, Refused> {
     let stamps = |is_unix, precision| Some(Stamps { is_unix, precision });
-    let precision = |count: u8, option: &'static str, value: &Option<String>| match value {
+    let precision = |is_default: bool, option: &'static str, value: &Option<String>| match value {
         Some(value) => values::precision(option, value).map(Some),
-        None => Ok((count > 0).then_some(Precision::Micros)),
+        None => Ok(is_default.then_some(Precision::Micros)),
     };
     let is_file = options.output.is_some();
-    let is_separate = is_file && (options.follow > 1 || options.output_separately);
+    let has_several = options.follows() || options.pids().nth(1).is_some();
     let pids = match is_file {
-        true if is_separate => Pids::Never,
-        _ if options.follow > 0 && is_file || options.always_show_pid => Pids::Column,
-        false if options.follow > 0 => Pids::Brackets,
+        true if options.is_separate() => Pids::Never,
+        _ if has_several && is_file || options.always_show_pid => Pids::Column,
+        false if has_several => Pids::Brackets,
         _ => Pids::Never,
     };
     let defaults = Lines::default();
@@ -232,12 +237,16 @@ fn lines(options: &Options, expressions: &Expressions) -> Result<Lines, Refused>
         constants: options.const_print_style.as_deref().map_or(Ok(defaults.constants), values::constants)?,
         string_limit: string_limit(options)?.or(Some(SHOWN_BYTES)),
         files: expressions.files,
-        comms: expressions.comms,
-        own_pids: expressions.own_pids,
-        attached: options.follow > 0 && !is_file && !expressions.hides_attached,
-        targets: !expressions.hides_attached,
-        ends: !expressions.hides_ends,
+        comms: expressions.pids.contains(expressions::Pids::COMM),
+        own_pids: expressions.pids.contains(expressions::Pids::PIDNS),
+        attached: options.follows() && !is_file && !expressions.quiet.contains(Quiet::ATTACH),
+        detaches: options.detach_on.is_some(),
+        detached: !is_file && !expressions.quiet.contains(Quiet::ATTACH),
+        attaches: options.daemonize > 0 || options.daemonize_as.is_some(),
+        targets: !expressions.quiet.contains(Quiet::ATTACH),
+        ends: !expressions.quiet.contains(Quiet::EXIT),
         signals: expressions.signals,
+        calls: expressions.personalities.clone(),
         numbers: options.numbers,
         names: options.names,
         instruction_pointers: options.instruction_pointer,
@@ -262,32 +271,10 @@ fn summary(options: &Options) -> Result<Summary, Refused> {
     })
 }
 
-/// Returns the messages about options that have no effect.
-fn notices(options: &Options) -> Vec<String> {
-    let has_summary = options.summary_only || options.summary;
-    let without = "has no effect without";
-    let summary = "(-c/--summary-only or -C/--summary)";
-    let all = [
-        (options.append && options.output.is_none(), format!("-A/--output-append-mode {without} -o/--output")),
-        (options.summary_sort_by.is_some() && !has_summary, format!("-S/--summary-sort-by {without} {summary}")),
-        (options.summary_wall_clock && !has_summary, format!("-w/--summary-wall-clock {without} {summary}")),
-        (options.summary_columns.is_some() && !has_summary, format!("-U/--summary-columns {without} {summary}")),
-    ];
-    all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text).collect()
-}
-
 /// Returns whether a program of this path has the name strace.
 pub fn is_name(program: &OsString) -> bool {
     std::path::Path::new(program).file_name().is_some_and(|name| name.as_bytes() == b"strace")
 }
-
-const HELP: &str = "\
-Usage: strace [-AcCfikknNqqrtttTvwxxyyYzZ] [-S SORTBY] [-U COLUMNS] [-O OVERHEAD] [-e EXPR] [-a COLUMN] [-o FILE]
-              [-s STRSIZE] [-X FORMAT] [-P PATH]... [-u USER] [-E VAR=VAL] { -p PID | PROG [ARGS] }
-
-rtrace prints the lines of strace, without stopping the program. rtrace(1) lists the options that it understands; options
-of rtrace that it has besides: --engine, --lossless.
-";
 
 #[cfg(test)]
 mod tests {
@@ -335,7 +322,7 @@ mod tests {
         assert_eq!(changes("fault=?bogus"), "--no-inherit -- ls");
         assert_eq!(
             translated(&["--fault=close", "--inject=open:retval=3", "ls"]).unwrap().0,
-            "--no-inherit --inject /^open$/:retval=3 --inject /^close$/:error=ENOSYS -- ls"
+            "--no-inherit --inject /^close$/:error=ENOSYS --inject /^open$/:retval=3 -- ls"
         );
         let (_, lines) = translated(&["-e", "signal=!usr1,SIGCHLD", "-e", "quiet=exit", "ls"]).unwrap();
         assert_eq!((lines.signals, lines.ends), (!(1 << 10 | 1 << 17), false));
@@ -345,7 +332,9 @@ mod tests {
     fn what_is_wrong_has_the_words_of_strace() {
         assert_eq!(refused(&[]), "must have PROG [ARGS] or -p PID");
         assert_eq!(refused(&["-Q", "ls"]), "invalid option -- 'Q'");
-        assert_eq!(refused(&["--bogus", "ls"]), "unrecognized option '--bogus'");
+        assert_eq!(refused(&["-q", "--quiet=exit", "ls"]), "-q and -e quiet/--quiet cannot be provided simultaneously");
+        assert_eq!(refused(&["-b", "fork", "ls"]), "Syscall 'fork' for -b isn't supported");
+        assert_eq!(refused(&["-p", "0"]), "Invalid process id: '0'");
         assert_eq!(refused(&["-e", "bogus", "ls"]), "invalid system call 'bogus'");
         assert_eq!(refused(&["-e", "signal=bogus", "ls"]), "invalid signal 'bogus'");
         assert_eq!(

@@ -55,6 +55,8 @@ pub struct Call {
     pub stack: Option<Arc<Stack>>,
     /// What the supervisor of `--inject` did to the call.
     pub injected: Injected,
+    /// The process is not shown after this call (`strace -b execve`).
+    pub detached: bool,
 }
 
 /// What the supervisor of `--inject` did to a call.

@@ -10,7 +10,7 @@ use crate::beauty::tables::SYSCALLS;
 use crate::event::{Abi, EventIndex};
 use crate::request::filter::{Bindings, Expr, Scope};
 use crate::request::select::{self, Selection};
-use crate::request::{Item, Selector, Trace};
+use crate::request::{Item, Selector, Target, Trace};
 use crate::session::{self, EventSpec, Role};
 use crate::show::{Mode, Outcomes, Style};
 use anyhow::anyhow;
@@ -42,7 +42,15 @@ pub fn bind(request: &Trace, selection: &Selection, stream: &Stream) -> anyhow::
     let events = of_events(stream, &mut filters);
     let switch_on = switch(what.switch_on.as_ref(), selection, stream)?;
     let switch_off = switch(what.switch_off.as_ref(), selection, stream)?;
-    let (rows, nameless) = of_syscalls(selection, stream.abi, &mut filters);
+    let (mut rows, mut nameless) = of_syscalls(selection, stream.abi, &mut filters);
+    if let Some(shown) = &show.strace.calls {
+        for (row, criteria, shown) in
+            rows.iter_mut().zip(shown).flat_map(|(rows, shown)| (0..).zip(rows).map(move |(row, of)| (row, of, shown)))
+        {
+            criteria.take_if(|_| !shown.contains(Some(row)));
+        }
+        nameless.take_if(|_| !shown[stream.abi as usize].contains(None));
+    }
     let requests = of_requests(selection, stream.abi, &mut filters);
     filters.check()?;
     Ok(Settings {
@@ -56,6 +64,7 @@ pub fn bind(request: &Trace, selection: &Selection, stream: &Stream) -> anyhow::
         duration: show.duration,
         outcomes: show.outcomes,
         descriptors: show.descriptors.clone(),
+        detaches: show.strace.detaches.then_some(matches!(request.target, Target::Command(_))),
         max: show.max_events,
         switch_on,
         switch_off,

@@ -5,6 +5,7 @@
 
 mod bind;
 mod descriptors;
+mod detach;
 mod outcome;
 mod paths;
 mod subject;
@@ -19,6 +20,7 @@ use crate::event::{Abi, Call, CallId, Event, EventIndex, EventKind, TaskEnd};
 use crate::request::filter::{Bound, Subject, Verdict};
 use crate::show::Outcomes;
 use crate::show::descriptors::Descriptors;
+use detach::Detached;
 use outcome::{outcome, took_at_least};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -46,6 +48,8 @@ pub struct Settings {
     pub outcomes: Outcomes,
     /// Calls without a descriptor of this set are not shown; `None` if all are.
     pub descriptors: Option<Descriptors>,
+    /// Processes are shown until they execute a program. True: the first program is the command.
+    pub detaches: Option<bool>,
     /// `--max-events`
     pub max: Option<u64>,
     /// `--switch-on`: events are shown from this one on; `None` if they are shown from the beginning.
@@ -141,6 +145,7 @@ pub struct Gate {
     unconditional: Criteria,
     /// Calls that were shown in flight and have not ended. A thread can have several requests of io_uring.
     in_flight: FxHashSet<CallId>,
+    detached: Option<Detached>,
     account: Account,
 }
 
@@ -187,6 +192,7 @@ impl Gate {
             on,
             in_flight: FxHashSet::default(),
             shown_processes: FxHashSet::default(),
+            detached: settings.detaches.map(Detached::new),
             settings,
             account: Account::default(),
         }
@@ -213,6 +219,10 @@ impl Gate {
         if matches!(event.kind, EventKind::Notice(_)) {
             return true;
         }
+        if self.detached.as_mut().is_some_and(|detached| detached.has(event)) {
+            self.account.calls_held_back += event.kind.calls();
+            return false;
+        }
         if let EventKind::Call(call) = &mut event.kind
             && call.shown_pending
         {
@@ -223,7 +233,8 @@ impl Gate {
         if let (EventKind::Call(call), None, false) = (&event.kind, switches, self.on) {
             self.account.withheld.switch += u64::from(self.criteria(call).is_some());
         }
-        let shown = !self.is_full() && (switches == Some(true) || (switches.is_none() && self.on && self.passes(event, view)));
+        let is_last = matches!(&event.kind, EventKind::Call(call) if call.detached);
+        let shown = !self.is_full() && (is_last || switches == Some(true) || (switches.is_none() && self.on && self.passes(event, view)));
         let calls = event.kind.calls();
         if self.settings.exits == TaskEvents::OfShown || self.settings.signals == TaskEvents::OfShown {
             self.store_shown_process(event, shown);

@@ -34,8 +34,25 @@ const CARRIERS_MAX: usize = 256;
 /// Nanoseconds after which a call in flight is shown as pending, so that no call stays invisible for longer.
 pub const PENDING_AFTER: u64 = 100_000_000;
 
-/// Builds the plan for this engine. If no syscalls are selected, the plan does not depend on the engine. `made` are the
-/// events that were created for probes, and `outputs` are the events of the user's BPF programs.
+/// Returns whether lines show all members of signals. The tracepoints of signals do not have them.
+fn shows_whole_signals(request: &Trace) -> bool {
+    request.show.style == Style::Strace && request.show.mode != Mode::Summary
+}
+
+fn mechanism_inputs(tracefs: &Tracefs, compat: bool, kernel_frames: bool) -> MechanismInputs {
+    MechanismInputs { own_events: mechanism::own_events(tracefs), compat, kernel_frames }
+}
+
+/// Returns what is traced, and whether 32-bit calls are to be expected: of a 32-bit program that is there already, or
+/// because the request distinguishes them.
+fn targets(request: &Trace, by_bpf: bool) -> anyhow::Result<(Targets, bool)> {
+    let (targets, has_compat) = target::find(&request.target, by_bpf)?;
+    Ok((targets, has_compat || request.show.strace.calls.is_some()))
+}
+
+/// Builds the plan for this engine. If neither syscalls nor lines of strace are asked for, the plan does not depend on
+/// the engine. `made` are the events that were created for probes, and `outputs` are the events of the user's BPF
+/// programs.
 ///
 /// # Errors
 /// A name means nothing on this machine, or a target does not exist.
@@ -46,8 +63,9 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let injections = injections::resolve(request, &selection)?;
     let of_events = if engine == Engine::Bpf { CallsOfEvents::new(request, &selection) } else { CallsOfEvents::default() };
     let requests = requests::by_bpf(&selection, request.show.mode, tracefs);
-    let by_bpf = engine == Engine::Bpf && (!selection.is_empty() || of_events.is_any() || !requests.opcodes.is_empty());
-    let (targets, compat) = target::find(&request.target, by_bpf)?;
+    let has_calls = !selection.is_empty() || of_events.is_any() || !requests.opcodes.is_empty();
+    let by_bpf = engine == Engine::Bpf && (has_calls || shows_whole_signals(request));
+    let (targets, compat) = targets(request, by_bpf)?;
     let injector = Injector::choose(&injections.rules, request, &targets, by_bpf)?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
     let mut notes: Vec<String> = made.notes.iter().cloned().chain(of_this_namespace(&targets)).collect();
@@ -62,8 +80,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     of_events.add_to(&mut shown);
     let armed = armed_syscalls(&selection, shown.clone(), (fd_paths || !request.show.paths.is_empty()) && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
-    let facts =
-        MechanismInputs { own_events: mechanism::own_events(tracefs), compat, kernel_frames: !by_bpf && graphs.has_kernel_frames() };
+    let facts = mechanism_inputs(tracefs, compat, !by_bpf && graphs.has_kernel_frames());
     let mechanism = mechanism::choose(&armed, selection.unknown || of_events.calls.recorded.nameless, facts);
     let decided =
         PlanInputs { request, selection: &selection, of_events: &of_events, targets: &targets, graphs: &graphs, inherit, shown_signals };

@@ -28,6 +28,7 @@ impl CommandError {
             CommandError::NotFound(name) if name.contains('/') => format!("Cannot stat '{name}': No such file or directory"),
             CommandError::NotFound(name) => format!("Cannot find executable '{name}'"),
             CommandError::CannotRun(name, why) => format!("Cannot run '{name}': {why}"),
+            CommandError::NoUser(name) if name.contains(':') => format!("Invalid UID:GID pair '{name}'"),
             CommandError::NoUser(name) => format!("Cannot find user '{name}'"),
         }
     }

@@ -35,6 +35,7 @@ pub use buffers::{Buffers, RingSize};
 pub use build::{PENDING_AFTER, build};
 pub use by_device::probes;
 pub use command::program;
+pub use graphs::any as has_stacks;
 pub use injector::Injector;
 pub use mechanism::{Mechanism, without};
 pub use names_at_exit::AtExit;

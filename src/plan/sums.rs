@@ -15,6 +15,8 @@ pub fn why_records(request: &Trace) -> Option<&'static str> {
         (graphs::any(request), "each call has a stack of its own"),
         (!show.paths.is_empty(), "--path is about each call"),
         (show.descriptors.is_some(), "the descriptors of each call matter"),
+        (show.strace.calls.is_some(), "the ABI of each call matters"),
+        (show.strace.detaches, "the calls before and after an execve differ"),
         (show.duration.is_some(), "--duration is about each call"),
         (show.outcomes != Outcomes::all(), "--failure is about each call"),
         (what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some()), "--filter is about each call"),

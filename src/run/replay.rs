@@ -3,7 +3,7 @@
 //! A replay needs no privileges and reads nothing of the present machine.
 
 use super::sentences;
-use super::sinks::Planned;
+use super::sinks::{Planned, Tasks, is_interleaved};
 use super::verdict::Selection;
 use super::work::{Shown, Work};
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
@@ -36,10 +36,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub fn replay(request: &Trace, mut reader: Reader, has_own_selection: bool) -> anyhow::Result<ExitCode> {
     interrupt::block_signals()?;
     let session = Arc::new(session(request, reader.begin().session.clone(), has_own_selection));
-    let shown = bind(request, &session)?;
-    let sinks = Planned::new(request, Output::open(&request.output)?)?;
+    let tasks = Tasks::of_recording(session.scope);
+    let shows_pending = request.show.pending == Some(true) || is_interleaved(request, &tasks);
+    let shown = gate::Settings { pending: shows_pending, ..bind(request, &session)? };
+    let sinks = Planned::new(request, Output::open(&request.output)?, &tasks)?;
     let enough = Arc::new(AtomicBool::new(false));
-    let pending_after = request.show.pending.unwrap_or_default().then_some(PENDING_AFTER);
+    let pending_after = shows_pending.then_some(PENDING_AFTER);
     let engine = Engine::new(&session, pending_after, Box::new(reader.files()));
     let shown = Shown { gate: shown, selection: Selection::of(request), enough: Arc::clone(&enough) };
     let wanted = Wanted { lines: request.graphs.lines, inlined: request.graphs.inlined };
@@ -130,8 +132,7 @@ fn bind(request: &Trace, session: &Session) -> anyhow::Result<gate::Settings> {
         paths: &session.paths,
         filtered: Vec::new(),
     };
-    let settings = gate::bind(request, &selection, &stream)?;
-    Ok(gate::Settings { pending: request.show.pending.unwrap_or_default(), ..settings })
+    gate::bind(request, &selection, &stream)
 }
 
 /// The names of a recording that are in no file which a process mapped.

@@ -1,14 +1,52 @@
 //! Creates the sinks of a run as the user requested them.
 
-use crate::request::Trace;
-use crate::show::{Mode, Show, Style};
+use crate::plan;
+use crate::request::{Target, TaskSelection, Trace};
+use crate::session::Scope;
+use crate::show::{Mode, Outcomes, Show, Style};
 use crate::sink::Sink;
 use crate::sink::call_table::CallTable;
 use crate::sink::graph::Graph;
+use crate::sink::interleaved::Interleaved;
 use crate::sink::output::{Output, SharedOutput};
 use crate::sink::stack_summary::StackSummary;
 use crate::sink::summary::Summary;
 use crate::sink::text::Text;
+
+/// What decides whether the lines of several tasks can come between each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Tasks {
+    /// Tasks that the targets create are traced, too, and the targets are a command or processes.
+    has_several: bool,
+    /// The number of tasks that are traced at the beginning, if it is known.
+    alive: Option<usize>,
+}
+
+impl Tasks {
+    /// Returns the tasks of a live trace.
+    pub fn of(request: &Trace) -> Tasks {
+        let has_several = match &request.target {
+            Target::Command(_) => !request.what.no_inherit,
+            Target::Running { tasks: TaskSelection::Pids(_), .. } => true,
+            Target::Running { .. } => false,
+        };
+        Tasks { has_several, alive: matches!(request.target, Target::Command(_)).then_some(1) }
+    }
+
+    /// Returns the tasks of a recording.
+    pub fn of_recording(scope: Scope) -> Tasks {
+        Tasks { has_several: scope != Scope::System, alive: (scope == Scope::Command).then_some(1) }
+    }
+}
+
+/// Returns whether lines are in the order of strace, in which a call has two lines if something else happens before it
+/// returns. Of a single task, nothing else happens. Names of frames are known only when a call ends, and strace shows a
+/// call whose outcome decides in one line, too.
+pub fn is_interleaved(request: &Trace, tasks: &Tasks) -> bool {
+    let show = &request.show;
+    let is_asked = show.style == Style::Strace && tasks.has_several && show.pending != Some(false) && !request.output.separately;
+    is_asked && show.outcomes == Outcomes::all() && !plan::has_stacks(request)
+}
 
 /// The sinks of a run before their thread starts.
 pub struct Planned {
@@ -18,6 +56,9 @@ pub struct Planned {
     graph: Option<Graph>,
     graphs: crate::request::Graphs,
     output: Output,
+    /// For lines in the order of strace: whether the output is watched while it is written, and the number of tasks
+    /// that are traced at the beginning, if it is known.
+    interleaved: Option<(bool, Option<usize>)>,
 }
 
 impl Planned {
@@ -25,19 +66,20 @@ impl Planned {
     ///
     /// # Errors
     /// A file of call paths cannot be created.
-    pub fn new(request: &Trace, output: Output) -> anyhow::Result<Planned> {
+    pub fn new(request: &Trace, output: Output, tasks: &Tasks) -> anyhow::Result<Planned> {
         Ok(Planned {
             show: request.show.clone(),
             color: output.color(request.output.color),
             graph: Graph::new(&request.graphs)?,
             graphs: request.graphs.clone(),
+            interleaved: is_interleaved(request, tasks).then(|| (output.is_watched(), tasks.alive)),
             output,
         })
     }
 
     /// Creates the sinks. They share the output.
     pub fn create(self) -> (Vec<Box<dyn Sink>>, SharedOutput) {
-        let Planned { show, color, graph, graphs, output } = self;
+        let Planned { show, color, graph, graphs, output, interleaved } = self;
         let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
         if let Some(graph) = graph {
             sinks.push(Box::new(graph));
@@ -45,7 +87,11 @@ impl Planned {
         let shared = output.shared();
         // In JSON, this sink writes the first and the last object, and the objects of a summary stand between them.
         if matches!(show.mode, Mode::Lines | Mode::Both) || show.style == Style::Json {
-            sinks.push(Box::new(Text::new(&show, color, shared.clone())));
+            let text = Text::new(&show, color, shared.clone());
+            match interleaved {
+                Some((is_watched, alive)) => sinks.push(Box::new(Interleaved::new(text, &show.strace, is_watched, alive))),
+                None => sinks.push(Box::new(text)),
+            }
         }
         let has_summary = matches!(show.mode, Mode::Summary | Mode::Both);
         if has_summary && show.style == Style::Strace {

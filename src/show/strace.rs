@@ -28,12 +28,21 @@ pub struct Lines {
     pub own_pids: bool,
     /// Lines about new tasks: `strace: Process 7 attached`.
     pub attached: bool,
+    /// `-b execve`: processes are shown until they execute a program.
+    pub detaches: bool,
+    /// Lines about processes that are not shown any more: `strace: Process 7 detached`.
+    pub detached: bool,
+    /// `-D`: the message about the command that strace attaches to it.
+    pub attaches: bool,
     /// Messages about the processes of `-p`, and about the end of a limited trace.
     pub targets: bool,
     /// Lines about ends of tasks, which `-qq` omits.
     pub ends: bool,
     /// `-e signal=`: bit N stands for signal N.
     pub signals: u128,
+    /// `-e trace=NAME@32`: the calls of each ABI that are shown, by `Abi as usize`; `None` if the selection of calls
+    /// does not differ between ABIs.
+    pub calls: Option<[CallSet; 4]>,
     /// `-n`: the numbers of system calls.
     pub numbers: bool,
     /// `-N`: the names of arguments.
@@ -58,6 +67,13 @@ pub struct Lines {
     pub summary: Summary,
 }
 
+impl Lines {
+    /// Returns whether lines of a signal are shown. All are whose numbers are too large for a set.
+    pub fn shows(&self, signal: i32) -> bool {
+        u32::try_from(signal).ok().and_then(|signal| self.signals.checked_shr(signal)).is_none_or(|bits| bits & 1 != 0)
+    }
+}
+
 impl Default for Lines {
     fn default() -> Lines {
         Lines {
@@ -72,9 +88,13 @@ impl Default for Lines {
             comms: false,
             own_pids: false,
             attached: false,
+            detaches: false,
+            detached: false,
+            attaches: false,
             targets: false,
             ends: true,
             signals: u128::MAX,
+            calls: None,
             numbers: false,
             names: false,
             instruction_pointers: false,
@@ -243,6 +263,14 @@ pub enum Column {
     MaxTime,
     /// The mean time of a call, in microseconds.
     AvgTime,
+    /// The time of all calls of the name by the clock on the wall, in seconds. rtrace measures no other.
+    WallTotal,
+    /// The shortest call by the clock on the wall, in seconds.
+    WallMin,
+    /// The longest call by the clock on the wall, in seconds.
+    WallMax,
+    /// The mean time of a call by the clock on the wall, in microseconds.
+    WallAvg,
     /// The number of calls.
     Calls,
     /// The number of calls that failed.

@@ -65,10 +65,10 @@ impl CallTable {
         rows.sort_by_key(|(nr, ..)| *nr);
         match self.options.sort_by {
             None => {}
-            Some(Column::TotalTime | Column::TimePercent) => rows.sort_by_key(|(.., row)| Reverse(row.total)),
-            Some(Column::MinTime) => rows.sort_by_key(|(.., row)| Reverse(row.min)),
-            Some(Column::MaxTime) => rows.sort_by_key(|(.., row)| Reverse(row.max)),
-            Some(Column::AvgTime) => rows.sort_by_key(|(.., row)| Reverse(row.average())),
+            Some(Column::TotalTime | Column::TimePercent | Column::WallTotal) => rows.sort_by_key(|(.., row)| Reverse(row.total)),
+            Some(Column::MinTime | Column::WallMin) => rows.sort_by_key(|(.., row)| Reverse(row.min)),
+            Some(Column::MaxTime | Column::WallMax) => rows.sort_by_key(|(.., row)| Reverse(row.max)),
+            Some(Column::AvgTime | Column::WallAvg) => rows.sort_by_key(|(.., row)| Reverse(row.average())),
             Some(Column::Calls) => rows.sort_by_key(|(.., row)| Reverse(row.calls)),
             Some(Column::Errors) => rows.sort_by_key(|(.., row)| Reverse(row.errors)),
             Some(Column::Name) => rows.sort_by(|a, b| a.1.cmp(&b.1)),
@@ -76,6 +76,9 @@ impl CallTable {
         let mut total = Row::default();
         rows.iter().for_each(|(.., row)| total.add(row));
         let mut out = String::new();
+        if rows.is_empty() {
+            return out;
+        }
         self.line(&mut out, |column| title(column).to_owned());
         let rule = |column| "-".repeat(width(column).unsigned_abs() as usize);
         self.line(&mut out, rule);
@@ -111,6 +114,10 @@ fn title(column: Column) -> &'static str {
         Column::MinTime => "shortest",
         Column::MaxTime => "longest",
         Column::AvgTime => "usecs/call",
+        Column::WallTotal => "wall-total",
+        Column::WallMin => "wall-min",
+        Column::WallMax => "wall-max",
+        Column::WallAvg => "wall-avg",
         Column::Calls => "calls",
         Column::Errors => "errors",
         Column::Name => "syscall",
@@ -121,8 +128,8 @@ fn title(column: Column) -> &'static str {
 fn width(column: Column) -> i32 {
     match column {
         Column::TimePercent => 6,
-        Column::TotalTime | Column::AvgTime => 11,
-        Column::MinTime | Column::MaxTime => 8,
+        Column::TotalTime | Column::AvgTime | Column::WallTotal | Column::WallAvg => 11,
+        Column::MinTime | Column::MaxTime | Column::WallMin | Column::WallMax => 8,
         Column::Calls | Column::Errors => 9,
         Column::Name => -16,
     }
@@ -132,10 +139,10 @@ fn cell(column: Column, name: &str, row: &Row, whole: u64) -> String {
     let seconds = |time: u64| format!("{}.{:06}", time / 1_000_000_000, time / 1000 % 1_000_000);
     match column {
         Column::TimePercent => format!("{:.2}", 100.0 * row.total as f64 / whole.max(1) as f64),
-        Column::TotalTime => seconds(row.total),
-        Column::MinTime => seconds(row.min),
-        Column::MaxTime => seconds(row.max),
-        Column::AvgTime => (row.average() / 1000).to_string(),
+        Column::TotalTime | Column::WallTotal => seconds(row.total),
+        Column::MinTime | Column::WallMin => seconds(row.min),
+        Column::MaxTime | Column::WallMax => seconds(row.max),
+        Column::AvgTime | Column::WallAvg => (row.average() / 1000).to_string(),
         Column::Calls => row.calls.to_string(),
         Column::Errors if row.errors == 0 => String::new(),
         Column::Errors => row.errors.to_string(),

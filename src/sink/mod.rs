@@ -3,6 +3,7 @@
 
 pub mod call_table;
 pub mod graph;
+pub mod interleaved;
 pub mod output;
 pub mod path;
 pub mod stack_summary;

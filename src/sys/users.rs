@@ -11,7 +11,7 @@ pub struct User {
     pub uid: u32,
     /// The ID of the user's login group.
     pub gid: u32,
-    /// All groups of the user, including `gid`.
+    /// All groups of the user, including `gid`; none for a user of the form `UID:GID`.
     pub groups: Vec<u32>,
     /// The login name.
     pub name: OsString,
@@ -21,11 +21,21 @@ pub struct User {
     pub shell: OsString,
 }
 
-/// Returns the user with this name or UID.
+/// Returns the user with this name or UID, or a user with both numbers of `UID:GID` and no other groups. A user of the
+/// latter form need not exist.
 ///
 /// # Errors
 /// `NotFound` if there is no such user.
 pub fn user(name: &str) -> io::Result<User> {
+    if let Some((uid, gid)) = name.split_once(':') {
+        let number = |text: &str| text.parse().map_err(|_| not_found(name));
+        let (uid, gid) = (number(uid)?, number(gid)?);
+        let of_passwd = lookup_uid(uid)?;
+        return Ok(of_passwd.map_or_else(
+            || User { uid, gid, groups: Vec::new(), name: uid.to_string().into(), home: "/".into(), shell: "/bin/sh".into() },
+            |user| User { gid, groups: Vec::new(), ..user },
+        ));
+    }
     let found = match CString::new(name) {
         Ok(c_name) => lookup(|pwd, buf, len, out| {
             // SAFETY: the name is NUL-terminated, and the other pointers are valid for the given lengths, as `lookup`
@@ -34,21 +44,23 @@ pub fn user(name: &str) -> io::Result<User> {
         })?,
         Err(_) => None,
     };
-    let by_number = |uid: u32| {
-        lookup(move |pwd, buf, len, out| {
-            // SAFETY: the pointers are valid for the given lengths, as `lookup` guarantees.
-            unsafe { libc::getpwuid_r(uid, pwd, buf, len, out) }
-        })
-    };
     match (found, name.parse::<u32>()) {
         (Some(user), _) => Ok(user),
-        (None, Ok(uid)) => by_number(uid)?.ok_or_else(|| not_found(name)),
+        (None, Ok(uid)) => lookup_uid(uid)?.ok_or_else(|| not_found(name)),
         (None, Err(_)) => Err(not_found(name)),
     }
 }
 
 fn not_found(name: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, format!("there is no user {name:?}"))
+}
+
+/// Returns the user with this UID.
+fn lookup_uid(uid: u32) -> io::Result<Option<User>> {
+    lookup(move |pwd, buf, len, out| {
+        // SAFETY: the pointers are valid for the given lengths, as `lookup` guarantees.
+        unsafe { libc::getpwuid_r(uid, pwd, buf, len, out) }
+    })
 }
 
 fn lookup(query: impl Fn(*mut libc::passwd, *mut libc::c_char, usize, *mut *mut libc::passwd) -> i32) -> io::Result<Option<User>> {

@@ -42,7 +42,7 @@ fn a_link_of_the_name_strace_takes_its_command_line() {
     );
     assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{}", run.stdout);
     let version = shell(&machine, r#""$dir/strace" -V"#);
-    assert!(version.stdout.starts_with("strace -- rtrace "), "{}", version.stdout);
+    assert!(version.stdout.starts_with("strace -- version 7.2\nThis is rtrace "), "{}", version.stdout);
 }
 
 #[test]
@@ -90,6 +90,51 @@ fn a_call_that_takes_long_has_two_lines() {
 }
 
 #[test]
+fn a_call_that_another_line_interrupts_has_two_lines_in_the_order_of_moments() {
+    let Some(machine) = Machine::shared() else { return };
+    let log = machine.path("strace-moments.log");
+    assert_eq!(strace(&machine, &["-f", "-o", &log, "-e", "trace=wait4", "sh", "-c", "/bin/sleep 0.05; :"]).status, 0);
+    let text = std::fs::read_to_string(&log).expect("the log exists");
+    let places =
+        [" wait4(-1 <unfinished ...>\n", " +++ exited with 0 +++\n", " <... wait4 resumed>", " --- SIGCHLD "].map(|part| text.find(part));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}: {text}");
+}
+
+#[test]
+fn a_process_is_followed_until_it_executes_a_program_on_request() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let script = "/bin/cat /dev/null; exit 3";
+    let trace = plain(&machine, &["strace", "--engine", "bpf", "-f", "-b", "execve", "-e", "trace=openat,execve", "sh", "-c", script]);
+    let child = Regex::new(
+        r#"\n\[pid +\d+\] execve\("/bin/cat", \["/bin/cat", "/dev/null"\], 0x[0-9a-f]+ /\* \d+ vars \*/strace: Process \d+ detached\n <detached \.\.\.>\n--- SIGCHLD"#,
+    );
+    assert!(child.expect("it is one").is_match(&trace.stderr), "{}", trace.stderr);
+    assert!(trace.status == 3 && !trace.stderr.contains("/dev/null\", O_RDONLY"), "{}", trace.stderr);
+    let others = plain(&machine, &["strace", "--engine", "bpf", "-f", "-b", "execve", "-e", "trace=openat", "sh", "-c", script]);
+    assert!(others.stderr.contains(" detached\n") && !others.stderr.contains("execve("), "{}", others.stderr);
+}
+
+#[test]
+fn calls_of_one_personality_are_traced_on_request() {
+    // Tracepoints do not tell which calls a 64-bit program makes by int 0x80.
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let calls = |set: &str| {
+        let trace =
+            plain(&machine, &["strace", "--engine", "bpf", "-qq", "-e", &format!("trace={set}"), &machine::workload(), "int80", "3"]);
+        trace.stderr.lines().filter(|line| line.starts_with("getppid()")).count()
+    };
+    assert_eq!([calls("getppid@32"), calls("getppid@64"), calls("!getppid@64"), calls("!getppid@32")], [3, 0, 3, 0]);
+}
+
+#[test]
+fn signals_are_complete_if_no_call_is_traced() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let trace = plain(&machine, &["strace", "--engine", "bpf", "-e", "none", "sh", "-c", "trap : USR1; kill -USR1 $$"]);
+    let signal = r"--- SIGUSR1 \{si_signo=SIGUSR1, si_code=SI_USER, si_pid=\d+, si_uid=\d+\} ---";
+    assert_eq!(unmatched(&trace, &[signal, r"\+\+\+ exited with 0 \+\+\+"]), [""; 0], "{}", trace.stderr);
+}
+
+#[test]
 fn a_wrong_command_line_is_answered_in_the_words_of_strace() {
     let Some(machine) = Machine::shared() else { return };
     for (words, said) in [
@@ -100,7 +145,7 @@ fn a_wrong_command_line_is_answered_in_the_words_of_strace() {
         let run = plain(&machine, &[&["strace"], words].concat());
         assert_eq!((run.status, run.stderr.lines().next()), (1, Some(said)), "{}", run.stderr);
     }
-    let run = plain(&machine, &["strace", "-b", "execve", "true"]);
+    let run = plain(&machine, &["strace", "--secontext", "true"]);
     assert!(run.status == 1 && run.stderr.contains("is not supported"), "{}", run.stderr);
 }
 

@@ -21,6 +21,7 @@ fn call() -> Call {
         ids: Vec::new(),
         stack: None,
         injected: Injected::default(),
+        detached: false,
     }
 }
 

@@ -1,19 +1,24 @@
-//! What `-e` and its long forms say.
+//! What the expressions of `-e` say.
 
+use super::calls::{self, Personalities};
 use super::options::Options;
-use super::{Refused, calls, values};
+use super::{Refused, values};
 use crate::beauty::signal;
 use crate::show::Outcomes;
 use crate::show::descriptors::Descriptors;
 use crate::show::strace::{CallSet, Files};
-use bitflags::Flags;
+use bitflags::{Flags, bitflags};
 use std::ffi::OsString;
 
 /// What the expressions of a command line say.
 #[derive(Debug)]
 pub struct Expressions {
+    /// The last `trace=`, as it was written.
+    traced: String,
     /// Words of rtrace's own command line that choose the calls.
     pub selection: Vec<OsString>,
+    /// The calls of each personality that are shown; `None` if the selection does not differ between them.
+    pub personalities: Option<Personalities>,
     /// Words of rtrace's own command line that change calls.
     pub injections: Vec<OsString>,
     /// The signals that are shown, as bits.
@@ -34,61 +39,85 @@ pub struct Expressions {
     pub written: Descriptors,
     /// `decode-fds=`
     pub files: Files,
-    /// `decode-pids=comm`
-    pub comms: bool,
-    /// `decode-pids=pidns`
-    pub own_pids: bool,
-    /// `quiet=attach`
-    pub hides_attached: bool,
-    /// `quiet=exit`
-    pub hides_ends: bool,
+    /// Whether there is a `decode-fds=`.
+    pub has_files: bool,
+    /// `decode-pids=`
+    pub pids: Pids,
+    /// `quiet=`
+    pub quiet: Quiet,
+    /// Whether there is a `quiet=`.
+    pub has_quiet: bool,
+}
+
+bitflags! {
+    /// Kinds of lines that are not printed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Quiet: u8 {
+        /// Messages about processes that strace attaches to and detaches from.
+        const ATTACH = 1;
+        /// Lines about ends of tasks.
+        const EXIT = 2;
+        /// Lines that rtrace never prints.
+        const OTHERS = 4;
+    }
+
+    /// What is shown of the numbers of tasks.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Pids: u8 {
+        /// Their comms.
+        const COMM = 1;
+        /// The numbers that they have for rtrace.
+        const PIDNS = 2;
+    }
 }
 
 impl Expressions {
-    /// Reads the expressions, `-q`, `-v`, `-y`, `-Y`, `-z` and `-Z`.
+    /// Reads the expressions, `-q` and `-y`.
     ///
     /// # Errors
     /// A word is wrong, or asks for what rtrace does not have.
     pub fn read(options: &Options) -> Result<Expressions, Refused> {
         let mut expressions = Expressions {
+            traced: String::new(),
             selection: Vec::new(),
+            personalities: None,
             injections: Vec::new(),
             signals: u128::MAX,
             outcomes: Outcomes::all(),
             descriptors: None,
-            abbreviated: (options.whole > 0).then(CallSet::none),
+            abbreviated: None,
             dereferenced: CallSet::all(),
             raw: CallSet::none(),
             read: Descriptors::none(),
             written: Descriptors::none(),
             files: [Files::empty(), Files::PATH, Files::all()][usize::from(options.files.min(2))],
-            comms: options.comms,
-            own_pids: false,
-            hides_attached: options.quieter > 0,
-            hides_ends: options.quieter > 1,
+            has_files: false,
+            pids: Pids::empty(),
+            quiet: [Quiet::empty(), Quiet::ATTACH, Quiet::all()][usize::from(options.quieter.min(2))],
+            has_quiet: false,
         };
         for expression in &options.expression {
             let (name, value) = expression.split_once('=').unwrap_or(("trace", expression));
             if !expressions.one(name, value)? {
                 // Names of calls may have an equals sign only in a regular expression.
-                expressions.selection = calls::selection(expression)?;
+                expressions.trace(expression)?;
             }
         }
-        for (name, value) in long_forms(options) {
-            expressions.one(name, value)?;
+        if options.detach_on.is_some() && !expressions.selection.is_empty() {
+            expressions.add_execve()?;
         }
-        match (options.successful_only, options.failed_only) {
-            (true, _) => expressions.outcomes = Outcomes::SUCCESSFUL,
-            (_, true) => expressions.outcomes = Outcomes::FAILED,
-            _ => {}
+        // If the output is a file, strace does not say on stderr that it attaches to processes of the command.
+        if options.output.is_some() && !options.command.is_empty() && !expressions.has_quiet {
+            expressions.quiet |= Quiet::ATTACH;
         }
         Ok(expressions)
     }
 
     /// Applies an expression, and returns whether there is one of this name.
     fn one(&mut self, name: &str, value: &str) -> Result<bool, Refused> {
+        let unsupported = |text: String| Err(Refused::Wrong(text));
         match name {
-            "trace" | "t" => self.selection = calls::selection(value)?,
+            "trace" | "t" => self.trace(value)?,
             "signal" | "signals" | "s" => self.signals = signals(value)?,
             "status" => self.outcomes = flags("status", &OUTCOMES, value)?,
             "trace-fds" | "trace-fd" | "fd" | "fds" => self.descriptors = Some(descriptors(value)?),
@@ -97,69 +126,38 @@ impl Expressions {
             "raw" | "x" => self.raw = calls::set(value)?,
             "read" | "reads" | "r" => self.read = descriptors(value)?,
             "write" | "writes" | "w" => self.written = descriptors(value)?,
-            "quiet" | "silent" | "silence" | "q" => self.quiet(value)?,
-            "decode-fds" | "decode-fd" => self.files = flags("decode-fds", &FILES, value)?,
-            "decode-pids" | "decode-pid" => self.pids(value)?,
-            "kvm" if !matches!(value, "vcpu" | "vcpu+") => return Err(Refused::Wrong(format!("invalid -e kvm= argument: '{value}'"))),
+            "quiet" | "silent" | "silence" | "q" => (self.quiet, self.has_quiet) = (flags("quiet", &QUIET, value)?, true),
+            "decode-fds" | "decode-fd" => (self.files, self.has_files) = (flags("decode-fds", &FILES, value)?, true),
+            "decode-pids" | "decode-pid" => self.pids |= flags("decode-pids", &PIDS, value)?,
             "inject" | "fault" => self.injections.extend(calls::injection(name, value)?),
-            "kvm" | "namespace" => {
-                return Err(Refused::Wrong(format!("-e {name}={value} is not supported (rtrace has no such option)")));
+            "kvm" if !matches!(value, "vcpu" | "vcpu+") => return Err(values::wrong("kvm", value)),
+            "namespace" if value != "new" => return Err(values::wrong("namespace", value)),
+            "kvm" => return unsupported(format!("-e kvm={value} is not supported: rtrace does not read the memory of virtual CPUs")),
+            "namespace" => {
+                return unsupported("-e namespace=new is not supported: rtrace does not read which namespaces a call enters".to_owned());
             }
+            "secontext" => return unsupported("SELinux context printing (--secontext option) is not supported by rtrace".to_owned()),
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    /// Applies a set of kinds of lines that are not printed.
-    fn quiet(&mut self, value: &str) -> Result<(), Refused> {
-        (self.hides_attached, self.hides_ends) = (false, false);
-        for word in value.split(',') {
-            match word {
-                "attach" => self.hides_attached = true,
-                "exit" | "exits" => self.hides_ends = true,
-                "all" => (self.hides_attached, self.hides_ends) = (true, true),
-                // rtrace never prints the last four.
-                "none" | "path-resolution" | "path-resolve" | "personality" | "thread-execve" | "superseded" => {}
-                other => return Err(Refused::Wrong(format!("invalid quiet '{other}'"))),
-            }
+    /// Adds the calls that execute programs to those that are traced, and shows them only if they were traced before.
+    fn add_execve(&mut self) -> Result<(), Refused> {
+        if self.personalities.is_none() {
+            let shown = calls::set(&self.traced)?;
+            self.personalities = Some(std::array::from_fn(|_| shown.clone()));
         }
+        self.selection = calls::selection_with(&self.traced, "/^execve(at)?$/")?;
         Ok(())
     }
 
-    /// Applies what is shown of the numbers of tasks.
-    fn pids(&mut self, value: &str) -> Result<(), Refused> {
-        for word in value.split(',') {
-            match word {
-                "comm" => self.comms = true,
-                "pidns" => self.own_pids = true,
-                "all" => (self.comms, self.own_pids) = (true, true),
-                "none" => (self.comms, self.own_pids) = (false, false),
-                other => return Err(Refused::Wrong(format!("invalid decode-pids '{other}'"))),
-            }
-        }
+    /// Applies a set of calls that are traced.
+    fn trace(&mut self, set: &str) -> Result<(), Refused> {
+        (self.selection, self.personalities) = (calls::selection(set)?, calls::personalities(set)?);
+        set.clone_into(&mut self.traced);
         Ok(())
     }
-}
-
-/// Returns the expressions that have long options of their own.
-fn long_forms(options: &Options) -> impl Iterator<Item = (&'static str, &str)> {
-    let forms = [
-        ("trace", &options.trace),
-        ("trace-fds", &options.trace_fds),
-        ("signal", &options.signal),
-        ("status", &options.status),
-        ("abbrev", &options.abbrev),
-        ("verbose", &options.verbose),
-        ("raw", &options.raw),
-        ("read", &options.read),
-        ("write", &options.write),
-        ("quiet", &options.quiet),
-        ("decode-fds", &options.decode_fds),
-        ("decode-pids", &options.decode_pids),
-    ];
-    let changes = [("inject", &options.inject), ("fault", &options.fault)];
-    let changes = changes.into_iter().flat_map(|(name, values)| values.iter().map(move |value| (name, value.as_str())));
-    forms.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))).chain(changes)
 }
 
 /// Returns the signals of a set, as bits.
@@ -186,6 +184,22 @@ const OUTCOMES: [(&str, Outcomes); 7] = [
     ("unavailable", Outcomes::UNAVAILABLE),
     ("detached", Outcomes::UNAVAILABLE),
 ];
+
+/// The words of `quiet=`.
+const QUIET: [(&str, Quiet); 9] = [
+    ("all", Quiet::all()),
+    ("none", Quiet::empty()),
+    ("attach", Quiet::ATTACH),
+    ("exit", Quiet::EXIT),
+    ("exits", Quiet::EXIT),
+    ("path-resolution", Quiet::OTHERS),
+    ("superseded", Quiet::OTHERS),
+    ("personality", Quiet::OTHERS),
+    ("thread-execve", Quiet::OTHERS),
+];
+
+/// The words of `decode-pids=`.
+const PIDS: [(&str, Pids); 4] = [("all", Pids::all()), ("none", Pids::empty()), ("comm", Pids::COMM), ("pidns", Pids::PIDNS)];
 
 /// The words of `decode-fds=`. All but `path` imply nothing else.
 const FILES: [(&str, Files); 8] = [

@@ -1,184 +1,144 @@
-//! The letters and words of strace's command line. Values are parsed by the other modules, so that what is wrong with
-//! them is said in strace's words.
+//! The options of strace, as [`super::getopt`] writes them. Values are parsed by the other modules, so that what is
+//! wrong with them is said in strace's words.
 
 use clap::{ArgAction, Parser};
 use std::ffi::OsString;
 
-/// The options of strace that rtrace understands.
+/// The options of strace that are no expressions of `-e`, and those that rtrace has besides.
 #[derive(Debug, Parser)]
-#[command(name = "strace", disable_help_flag = true, disable_version_flag = true, infer_long_args = true, args_override_self = true)]
+#[command(name = "strace", disable_help_flag = true, disable_version_flag = true, args_override_self = true)]
 pub struct Options {
-    #[arg(short = 'f', long = "follow-forks", action = ArgAction::Count)]
+    #[arg(short = 'f', action = ArgAction::Count)]
     pub(super) follow: u8,
+    #[arg(long, action = ArgAction::Count)]
+    pub(super) follow_forks: u8,
+    /// The old form of `-f`.
+    #[arg(short = 'F', action = ArgAction::Count)]
+    pub(super) old_follow: u8,
     #[arg(long)]
     pub(super) output_separately: bool,
-    #[arg(short, long)]
+    #[arg(short)]
     pub(super) output: Option<OsString>,
-    #[arg(short = 'p', long = "attach", action = ArgAction::Append)]
+    #[arg(short = 'p', action = ArgAction::Append)]
     pub(super) attach: Vec<String>,
-    #[arg(short = 'e', long = "expr", action = ArgAction::Append, allow_hyphen_values = true)]
+    #[arg(short = 'e', action = ArgAction::Append)]
     pub(super) expression: Vec<String>,
-    #[arg(long)]
-    pub(super) trace: Option<String>,
-    #[arg(long, visible_aliases = ["trace-fd"])]
-    pub(super) trace_fds: Option<String>,
-    #[arg(long, visible_aliases = ["signals"])]
-    pub(super) signal: Option<String>,
-    #[arg(long)]
-    pub(super) status: Option<String>,
-    #[arg(long, action = ArgAction::Append)]
-    pub(super) inject: Vec<String>,
-    #[arg(long, action = ArgAction::Append)]
-    pub(super) fault: Vec<String>,
-    #[arg(long)]
-    pub(super) abbrev: Option<String>,
-    #[arg(long)]
-    pub(super) verbose: Option<String>,
-    #[arg(long)]
-    pub(super) raw: Option<String>,
-    #[arg(long, visible_aliases = ["reads"])]
-    pub(super) read: Option<String>,
-    #[arg(long, visible_aliases = ["writes"])]
-    pub(super) write: Option<String>,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "attach,personality", visible_aliases = ["silent", "silence"])]
-    pub(super) quiet: Option<String>,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "path")]
-    pub(super) decode_fds: Option<String>,
-    #[arg(long)]
-    pub(super) decode_pids: Option<String>,
-    #[arg(short = 'P', long, action = ArgAction::Append)]
+    /// How often the expressions are short for `-z`, `-Z` or their long forms.
+    #[arg(short = 'z', action = ArgAction::Count)]
+    pub(super) outcomes: u8,
+    #[arg(short = 'P', action = ArgAction::Append)]
     pub(super) trace_path: Vec<OsString>,
-    #[arg(short = 'c', long = "summary-only")]
+    #[arg(short = 'c')]
     pub(super) summary_only: bool,
-    #[arg(short = 'C', long)]
+    #[arg(short = 'C')]
     pub(super) summary: bool,
-    #[arg(short = 'S', long)]
+    #[arg(short = 'S')]
     pub(super) summary_sort_by: Option<String>,
-    #[arg(short = 'U', long)]
+    #[arg(short = 'U')]
     pub(super) summary_columns: Option<String>,
-    #[arg(short = 'O', long)]
+    #[arg(short = 'O')]
     pub(super) summary_syscall_overhead: Option<String>,
-    #[arg(short = 'w', long)]
+    #[arg(short = 'w')]
     pub(super) summary_wall_clock: bool,
-    #[arg(short = 's', long, allow_hyphen_values = true)]
+    #[arg(short = 's')]
     pub(super) string_limit: Option<String>,
-    #[arg(short = 'a', long, allow_hyphen_values = true)]
+    #[arg(short = 'a')]
     pub(super) columns: Option<String>,
-    #[arg(short = 'v', long = "no-abbrev", action = ArgAction::Count)]
-    pub(super) whole: u8,
     #[arg(short = 't', action = ArgAction::Count)]
     pub(super) stamps: u8,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "time")]
+    #[arg(long)]
     pub(super) absolute_timestamps: Option<String>,
-    #[arg(short = 'r', action = ArgAction::Count)]
-    pub(super) relative: u8,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "us")]
+    #[arg(short = 'r')]
+    pub(super) relative: bool,
+    #[arg(long)]
     pub(super) relative_timestamps: Option<String>,
-    #[arg(short = 'T', action = ArgAction::Count)]
-    pub(super) durations: u8,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "us")]
+    #[arg(short = 'T')]
+    pub(super) durations: bool,
+    #[arg(long)]
     pub(super) syscall_times: Option<String>,
     #[arg(short = 'x', action = ArgAction::Count)]
     pub(super) hex: u8,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    #[arg(long)]
     pub(super) strings_in_hex: Option<String>,
-    #[arg(short = 'X', long)]
+    #[arg(short = 'X')]
     pub(super) const_print_style: Option<String>,
     #[arg(short = 'y', action = ArgAction::Count)]
     pub(super) files: u8,
-    #[arg(short = 'Y')]
-    pub(super) comms: bool,
-    #[arg(short = 'n', long = "syscall-number")]
+    #[arg(short = 'n')]
     pub(super) numbers: bool,
-    #[arg(short = 'N', long = "arg-names")]
+    #[arg(short = 'N')]
     pub(super) names: bool,
-    #[arg(short = 'i', long)]
+    #[arg(short)]
     pub(super) instruction_pointer: bool,
     #[arg(short = 'k', action = ArgAction::Count)]
     pub(super) stacks: u8,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "symbol", visible_aliases = ["stack-traces"])]
+    #[arg(long)]
     pub(super) stack_trace: Option<String>,
     #[arg(long)]
     pub(super) stack_trace_frame_limit: Option<String>,
     #[arg(long)]
     pub(super) syscall_limit: Option<String>,
-    #[arg(short = 'A', long = "output-append-mode")]
+    #[arg(short = 'A')]
     pub(super) append: bool,
     #[arg(short = 'q', action = ArgAction::Count)]
     pub(super) quieter: u8,
-    #[arg(short = 'z', long)]
-    pub(super) successful_only: bool,
-    #[arg(short = 'Z', long)]
-    pub(super) failed_only: bool,
-    #[arg(short = 'E', long, action = ArgAction::Append)]
+    #[arg(short = 'E', action = ArgAction::Append)]
     pub(super) env: Vec<OsString>,
-    #[arg(short = 'u', long)]
+    #[arg(short)]
     pub(super) user: Option<OsString>,
     #[arg(long)]
     pub(super) argv0: Option<OsString>,
     #[arg(long)]
     pub(super) always_show_pid: bool,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "always")]
+    #[arg(long)]
     pub(super) color: Option<String>,
+    #[arg(short = 'b')]
+    pub(super) detach_on: Option<String>,
+    #[arg(short)]
+    pub(super) debug: bool,
     /// What only says how strace stops the program.
     #[arg(short = 'D', action = ArgAction::Count)]
     pub(super) daemonize: u8,
-    #[arg(long = "daemonize", num_args = 0..=1, require_equals = true, default_missing_value = "grandchild")]
+    #[arg(long = "daemonize")]
     pub(super) daemonize_as: Option<String>,
-    #[arg(short = 'I', long)]
+    #[arg(short = 'I')]
     pub(super) interruptible: Option<String>,
     #[arg(long)]
     pub(super) seccomp_bpf: bool,
     #[arg(long)]
     pub(super) kill_on_exit: bool,
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(long)]
     pub(super) tips: Option<String>,
-    /// What rtrace cannot do.
-    #[arg(short = 'b', long)]
-    pub(super) detach_on: Option<String>,
-    #[arg(short = 'h', long)]
+    #[arg(short = 'h')]
     pub(super) help: bool,
-    #[arg(short = 'V', long)]
-    pub(super) version: bool,
+    #[arg(short = 'V', action = ArgAction::Count)]
+    pub(super) version: u8,
     #[arg(long)]
     pub(super) engine: Option<OsString>,
     #[arg(long)]
     pub(super) lossless: bool,
-    #[arg(trailing_var_arg = true)]
+    #[arg(last = true)]
     pub(super) command: Vec<OsString>,
 }
 
-/// Returns the message about words that clap does not understand, in strace's words.
-pub fn usage(error: &clap::Error) -> String {
-    use clap::error::{ContextKind, ContextValue, ErrorKind};
-    let option = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(option)) => option.as_str(),
-        _ => "",
-    };
-    match error.kind() {
-        ErrorKind::UnknownArgument => match option.strip_prefix("--") {
-            Some(_) => format!("unrecognized option '{option}'"),
-            None => format!("invalid option -- '{}'", option.trim_start_matches('-')),
-        },
-        // clap names all spellings of the option: `--expr <EXPRESSION>`.
-        ErrorKind::InvalidValue | ErrorKind::WrongNumberOfValues => {
-            let long = option.split([' ', '=']).next().unwrap_or_default();
-            match letter(long) {
-                Some(letter) => format!("option requires an argument -- '{letter}'"),
-                None => format!("option '{long}' requires an argument"),
-            }
-        }
-        _ => {
-            let text = error.render().to_string();
-            let first = text.lines().next().unwrap_or_default();
-            first.strip_prefix("error: ").unwrap_or(first).to_owned()
-        }
+impl Options {
+    /// Returns whether new processes are traced, too.
+    pub fn follows(&self) -> bool {
+        self.follow > 0 || self.follow_forks > 0 || self.old_follow > 0
     }
-}
 
-/// Returns the letter of an option that has a long form, too.
-fn letter(long: &str) -> Option<char> {
-    use clap::CommandFactory;
-    let name = long.strip_prefix("--")?;
-    Options::command().get_arguments().find(|option| option.get_long() == Some(name))?.get_short()
+    /// Returns whether each process has a file of its own. Without a file, strace ignores it.
+    pub fn is_separate(&self) -> bool {
+        (self.output_separately || self.follow > 1) && self.output.is_some()
+    }
+
+    /// Returns whether a table of calls is printed.
+    pub fn has_summary(&self) -> bool {
+        self.summary_only || self.summary
+    }
+
+    /// Returns the processes of `-p`, as they were written.
+    pub fn pids(&self) -> impl Iterator<Item = &str> {
+        self.attach.iter().flat_map(|list| list.split([' ', ',', '\n', '\t'])).filter(|pid| !pid.is_empty())
+    }
 }

@@ -8,6 +8,11 @@ pub fn invalid(option: &str, value: &str) -> Refused {
     Refused::Usage(format!("invalid {option} argument: '{value}'"))
 }
 
+/// Returns the message about a value that an expression of `-e` does not have.
+pub fn wrong(expression: &str, value: &str) -> Refused {
+    Refused::Wrong(format!("invalid -e {expression}= argument: '{value}'"))
+}
+
 /// Returns a number that is not negative.
 pub fn number<T: std::str::FromStr>(option: &str, value: &str) -> Result<T, Refused> {
     value.parse().map_err(|_| invalid(option, value))
@@ -33,7 +38,8 @@ fn unit(name: &str) -> Option<Precision> {
 pub fn stamps(value: &str) -> Result<Option<Stamps>, Refused> {
     let mut stamps = Some(Stamps { is_unix: false, precision: Precision::Seconds });
     for word in value.split(',') {
-        let plain = word.strip_prefix("format:").or_else(|| word.strip_prefix("precision:")).unwrap_or(word);
+        let word = word.to_ascii_lowercase();
+        let plain = word.strip_prefix("format:").or_else(|| word.strip_prefix("precision:")).unwrap_or(&word);
         match (plain, &mut stamps, unit(plain)) {
             ("none", ..) => stamps = None,
             ("time", Some(stamps), _) => stamps.is_unix = false,
@@ -75,6 +81,10 @@ pub fn column(name: &str) -> Option<Column> {
         "min-time" | "min_time" | "time-min" | "time_min" | "min" | "shortest" => Column::MinTime,
         "max-time" | "max_time" | "time-max" | "time_max" | "max" | "longest" => Column::MaxTime,
         "avg-time" | "avg_time" | "time-avg" | "time_avg" | "avg" => Column::AvgTime,
+        "wall-total" | "wall_total" => Column::WallTotal,
+        "wall-min" | "wall_min" => Column::WallMin,
+        "wall-max" | "wall_max" => Column::WallMax,
+        "wall-avg" | "wall_avg" => Column::WallAvg,
         "calls" | "count" => Column::Calls,
         "errors" | "error" => Column::Errors,
         "name" | "syscall" | "syscall-name" | "syscall_name" => Column::Name,
@@ -86,7 +96,7 @@ pub fn column(name: &str) -> Option<Column> {
 pub fn sort_by(value: &str) -> Result<Option<Column>, Refused> {
     match (value, column(value)) {
         ("none" | "nothing", _) => Ok(None),
-        (_, None | Some(Column::TimePercent)) => Err(Refused::Usage(format!("invalid sortby: '{value}'"))),
+        (_, None) => Err(Refused::Usage(format!("invalid sortby: '{value}'"))),
         (_, column) => Ok(column),
     }
 }
@@ -94,12 +104,15 @@ pub fn sort_by(value: &str) -> Result<Option<Column>, Refused> {
 /// Returns the columns of the summary (`-U`).
 pub fn columns(value: &str) -> Result<Vec<Column>, Refused> {
     let mut columns = Vec::new();
+    let mut left = value;
     for name in value.split(',') {
         let column = column(name).ok_or_else(|| Refused::Usage(format!("unknown column name: '{name}'")))?;
         if columns.contains(&column) {
-            return Err(Refused::Usage(format!("call summary column has been provided more than once: '{name}'")));
+            let text = "call summary column has been provided more than once";
+            return Err(Refused::Usage(format!("{text}: '{name}' (-U option residual: '{left}')")));
         }
         columns.push(column);
+        left = left[name.len()..].trim_start_matches(',');
     }
     Ok(columns)
 }
@@ -117,6 +130,19 @@ pub fn overhead(value: &str) -> Result<u64, Refused> {
     let number: f64 =
         digits.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0).ok_or_else(|| invalid("-O", value))?;
     Ok((number * factor) as u64)
+}
+
+/// Checks the value of `--tips`: a number and a format in any order, each with its keyword or without.
+pub fn tips(value: &str) -> Result<(), Refused> {
+    let is_number = |text: &str| text == "random" || text.parse::<u32>().is_ok_and(|number| i32::try_from(number).is_ok());
+    let is_format = |text: &str| ["none", "compact", "full"].contains(&text);
+    let is_known = |word: &str| match word.split_once(':') {
+        Some(("id", number)) => is_number(number),
+        Some(("format", format)) => is_format(format),
+        _ => is_number(word) || is_format(word),
+    };
+    let words = value.split(',').filter(|word| !word.is_empty()).map(str::to_ascii_lowercase);
+    if words.into_iter().all(|word| is_known(&word)) { Ok(()) } else { Err(invalid("--tips", value)) }
 }
 
 /// Returns the words of a set with a comma between each two, and whether a `!` stands before them.

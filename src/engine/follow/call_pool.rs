@@ -40,6 +40,7 @@ impl CallPool {
             ids: Vec::new(),
             stack: None,
             injected: Injected::default(),
+            detached: false,
         })
     }
 
@@ -64,7 +65,7 @@ impl CallPool {
             call.payload.clear();
             call.payload.shrink_to(PAYLOAD_KEPT);
             call.files.clear();
-            (call.stack, call.injected) = (None, Injected::default());
+            (call.stack, call.injected, call.detached) = (None, Injected::default(), false);
             self.calls.push(call);
         }
     }
