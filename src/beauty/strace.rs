@@ -15,6 +15,7 @@ mod date;
 mod dump;
 mod forms;
 mod frames;
+mod handle;
 mod head;
 mod netlink;
 mod numbers;

@@ -6,7 +6,7 @@ use super::part::{self, is_shown};
 use super::value::Options;
 use crate::beauty::decode::{Argument, Decoded, Values};
 use crate::beauty::row::{Flow, Form, Part, Side, Test, When};
-use crate::beauty::value::Value;
+use crate::beauty::value::{Returned, Value};
 use crate::text::number;
 use smallvec::SmallVec;
 
@@ -98,6 +98,9 @@ fn shown<'d, 'a>(decoded: &'d Decoded<'a>) -> SmallVec<[Shown<'d, 'a>; 6]> {
             }
             (Form::Bytes, Values::Entry(value) | Values::Exit(value)) if !matches!(value, Value::Str(_) | Value::Unread(_)) => {
                 Values::Entry(argument.bytes())
+            }
+            (Form::Success, _) if matches!(decoded.returned(), Returned::Error(_)) => {
+                Values::Entry(Value::Address(argument.registers().first().copied().unwrap_or_default()))
             }
             (_, values) => values,
         };

@@ -2,6 +2,7 @@
 
 use super::constants::{bar, has_flag, hex, is_called, is_zero};
 use super::forms;
+use super::handle;
 use super::numbers::{date, is_of_number, number_as, raw};
 use super::quote;
 use super::value::{self, Options, close, list, members_of, string, write};
@@ -62,7 +63,7 @@ pub fn structure(out: &mut Vec<u8>, of: &StructValue, name: &str, options: Optio
         if is_hidden {
             continue;
         }
-        let absent = (part.form == Form::OrZero).then_some(&Value::Uint(0));
+        let absent = (part.test == Test::Unused).then_some(&Value::Uint(0));
         let value = value_of(part.name).or(absent).filter(|value| is_shown(part, value, &holds));
         let Some(value) = value else { continue };
         if part.form == Form::Dots || part.is_verbose && !options.whole {
@@ -167,6 +168,7 @@ pub fn write_both(out: &mut Vec<u8>, both: &[Value; 2], part: &Part, options: Op
         Side::After => write_as(out, after, part.form, options),
         Side::Merged => write_as(out, &merged(before, after), part.form, options),
         Side::Both if part.form == Form::Plain => super::change::write(out, before, after, options),
+        Side::Both if part.form == Form::Handle => handle::write_both(out, before, Some(after), options),
         Side::Both => {
             let (mut old, mut new) = (Vec::new(), Vec::new());
             write_as(&mut old, before, part.form, options);
@@ -213,6 +215,8 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
             out.extend_from_slice(if text.cut || text.bytes.len() >= COMM_MAX { b"..." } else { b"" });
         }
         (Form::Option, Value::Str(text)) => option(out, text, options),
+        (Form::Handle, Value::Struct(_)) => handle::write_both(out, value, None, options),
+        (Form::Whole, Value::Str(Text { address: address @ 1.., .. })) => number::hex(out, *address),
         (Form::Shifted, Value::Array(of)) => shifted(out, of, options),
         (Form::Text, Value::Str(text)) => quote::quoted(out, text.bytes.strip_suffix(b"\0").unwrap_or(&text.bytes), options.hex),
         (Form::Vars, Value::Array(ArrayValue { address: address @ 1.., items, .. })) if !options.whole => {
