@@ -362,7 +362,7 @@ static __always_inline struct aggregate *aggregate_for(struct task_struct *curre
 
 static __always_inline u32 sum_key(struct call *call)
 {
-	return (call->bits & 0xf) * NR_COUNT + call->nr + 1;
+	return (call->bits & CALL_ABI) * NR_COUNT + call->nr + 1;
 }
 
 /* Adds the open call to its task's aggregate, if this exit belongs to it; 0 if the call must be written as a record. */

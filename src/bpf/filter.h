@@ -156,7 +156,7 @@ __noinline int is_excluded(struct call *call, u32 at_exit)
 {
 	if (!call)
 		return 0;
-	u64 at = among_all(call->bits & 0xf, call->nr);
+	u64 at = among_all(call->bits & CALL_ABI, call->nr);
 	barrier_var(at);
 	if (at > NR_OTHER)
 		return 0;

@@ -84,6 +84,13 @@ enum {
 	SIGNAL_HAS_SENDER = 8,
 };
 
+/* In the lower half of `bits`: the ABI, and a flag of a call that has returned. */
+enum {
+	CALL_ABI = 7,
+	/* The task is being killed, so that the program never gets the result of the call. */
+	CALL_KILLED = 8,
+};
+
 struct call {
 	/*
 	 * The time when the record was written, CLOCK_MONOTONIC in ns. The event itself has no time and task
@@ -107,7 +114,7 @@ struct call {
 	/* The number of bytes of pieces that follow. */
 	u16 payload;
 	u8 how;
-	/* CALL_* in the upper half, enum abi in the lower. */
+	/* CALL_* in the upper half; enum abi and CALL_KILLED in the lower. */
 	u8 bits;
 };
 

@@ -32,6 +32,10 @@ const SHOWN: u8 = 2;
 const LEADS: u8 = 4;
 const NESTED: u8 = 8;
 
+/// `CALL_ABI` and `CALL_KILLED`.
+const ABI: u8 = 7;
+const KILLED: u8 = 8;
+
 /// `REQUEST_HAS_END`
 const HAS_END: i32 = 1 << 12;
 
@@ -116,6 +120,8 @@ pub struct CallRecord<'a> {
     pub shown: bool,
     /// Whether the task is in a pid namespace below the first one, to which the pids in the call belong.
     pub nested: bool,
+    /// Whether the task was being killed when the call returned, so that the program never got the result.
+    pub killed: bool,
     /// The nanoseconds between the end of the call and the record.
     pub late: u32,
     /// The encoded pieces.
@@ -136,7 +142,7 @@ impl<'a> CallRecord<'a> {
             ret: word(16) as i64,
             args: std::array::from_fn(|i| word(24 + 8 * i)),
             nr: half(72) as i32,
-            abi: Abi::ALL.get(usize::from(bits & 0xf)).copied()?,
+            abi: Abi::ALL.get(usize::from(bits & ABI)).copied()?,
             tid: half(76) as i32,
             pid: half(PID) as i32,
             lost: half(84),
@@ -145,6 +151,7 @@ impl<'a> CallRecord<'a> {
             no_entry: bits >> 4 & NO_ENTRY != 0,
             shown: bits >> 4 & SHOWN != 0,
             nested: bits >> 4 & NESTED != 0,
+            killed: bits & KILLED != 0,
             pieces: rest.get(..payload)?,
         })
     }

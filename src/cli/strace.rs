@@ -237,6 +237,8 @@ fn lines(options: &Options, expressions: &Expressions) -> Result<Lines, Refused>
         attached: options.follow > 0 && !is_file && !expressions.hides_attached,
         targets: !expressions.hides_attached,
         ends: !expressions.hides_ends,
+        abis: expressions.hides_abis.map_or(!is_file && options.quieter == 0, |hides| !hides),
+        superseded: !expressions.hides_superseded,
         signals: expressions.signals,
         numbers: options.numbers,
         names: options.names,

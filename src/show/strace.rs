@@ -32,6 +32,10 @@ pub struct Lines {
     pub targets: bool,
     /// Lines about ends of tasks, which `-qq` omits.
     pub ends: bool,
+    /// Lines about a task's change to another ABI: `[ Process PID=7 runs in 32 bit mode. ]`.
+    pub abis: bool,
+    /// Lines about leaders that other threads replaced by execve: `+++ superseded by execve in pid 8 +++`.
+    pub superseded: bool,
     /// `-e signal=`: bit N stands for signal N.
     pub signals: u128,
     /// `-n`: the numbers of system calls.
@@ -74,6 +78,8 @@ impl Default for Lines {
             attached: false,
             targets: false,
             ends: true,
+            abis: false,
+            superseded: true,
             signals: u128::MAX,
             numbers: false,
             names: false,

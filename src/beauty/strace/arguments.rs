@@ -35,7 +35,6 @@ struct Shown<'d, 'a> {
 /// `names`: each has its name.
 pub fn write(out: &mut Vec<u8>, decoded: &Decoded, half: Half, names: bool, options: Options) {
     let arguments = shown(decoded);
-    let is_written = |one: &Shown| one.part.side != Side::Before && one.argument.row().is_some_and(|row| row.flow != Flow::In);
     let first_written = || arguments.iter().position(is_written).unwrap_or(arguments.len());
     let range = match half {
         Half::Both => 0..arguments.len(),
@@ -54,6 +53,17 @@ pub fn write(out: &mut Vec<u8>, decoded: &Decoded, half: Half, names: bool, opti
             None => whole(out, values, part, options),
         }
     }
+}
+
+/// Returns whether strace writes something about the arguments of a call only when it has returned.
+pub fn has_second_half(decoded: &Decoded) -> bool {
+    let is_behind = || parts(decoded).is_some_and(|parts| parts.iter().any(|part| part.is_behind));
+    shown(decoded).iter().any(is_written) || is_behind()
+}
+
+/// Returns whether the kernel writes an argument, so that strace shows it when the call has returned.
+fn is_written(one: &Shown) -> bool {
+    one.part.side != Side::Before && one.argument.row().is_some_and(|row| row.flow != Flow::In)
 }
 
 /// Appends all arguments as numbers (`-e raw=`).

@@ -42,6 +42,10 @@ pub struct Expressions {
     pub hides_attached: bool,
     /// `quiet=exit`
     pub hides_ends: bool,
+    /// `quiet=personality`; `None` if no `quiet=` says it.
+    pub hides_abis: Option<bool>,
+    /// `quiet=superseded`
+    pub hides_superseded: bool,
 }
 
 impl Expressions {
@@ -66,6 +70,8 @@ impl Expressions {
             own_pids: false,
             hides_attached: options.quieter > 0,
             hides_ends: options.quieter > 1,
+            hides_abis: None,
+            hides_superseded: options.quieter > 2,
         };
         for expression in &options.expression {
             let (name, value) = expression.split_once('=').unwrap_or(("trace", expression));
@@ -112,14 +118,16 @@ impl Expressions {
 
     /// Applies a set of kinds of lines that are not printed.
     fn quiet(&mut self, value: &str) -> Result<(), Refused> {
-        (self.hides_attached, self.hides_ends) = (false, false);
+        (self.hides_attached, self.hides_ends, self.hides_abis, self.hides_superseded) = (false, false, Some(false), false);
         for word in value.split(',') {
             match word {
                 "attach" => self.hides_attached = true,
                 "exit" | "exits" => self.hides_ends = true,
-                "all" => (self.hides_attached, self.hides_ends) = (true, true),
-                // rtrace never prints the last four.
-                "none" | "path-resolution" | "path-resolve" | "personality" | "thread-execve" | "superseded" => {}
+                "personality" => self.hides_abis = Some(true),
+                "thread-execve" | "superseded" => self.hides_superseded = true,
+                "all" => (self.hides_attached, self.hides_ends, self.hides_abis, self.hides_superseded) = (true, true, Some(true), true),
+                // rtrace never prints messages about paths.
+                "none" | "path-resolution" | "path-resolve" => {}
                 other => return Err(Refused::Wrong(format!("invalid quiet '{other}'"))),
             }
         }
