@@ -50,6 +50,9 @@ const RESTARTS: [(i32, &str, &str); 4] = [
     (516, "ERESTART_RESTARTBLOCK", "Interrupted by signal"),
 ];
 
+/// The calls of which strace shows only how many entries of a directory they return.
+const COUNTED: [&str; 2] = ["getdents", "getdents64"];
+
 /// The bit of the numbers of x32 (arch/x86/include/uapi/asm/unistd.h).
 const X32_BIT: u64 = 1 << 30;
 
@@ -366,7 +369,11 @@ impl Style for Strace {
                 let mut families = std::mem::take(&mut self.families);
                 families.learn(call);
                 let joined = Joined::default();
-                let of_call = |limit| Context::new(context.comm, limit).elements(usize::MAX).families(&families).joined(&joined);
+                // Without -v, the entries of directories are only counted.
+                let has_entries = lookup::row(call.abi, call.nr).is_some_and(|row| COUNTED.contains(&row.name));
+                let counts = has_entries && !self.options_of(lookup::index(call.abi, call.nr)).whole;
+                let of_call =
+                    |limit| Context::new(context.comm, limit).elements(usize::MAX).families(&families).joined(&joined).brief(counts);
                 self.call(out, event, call, &Decoded::new(call, of_call(self.values.string_limit)));
                 self.stack(out, event, call, context.names);
                 let lines = &self.show.strace;

@@ -18,6 +18,8 @@ use crate::event::Abi;
 pub(super) const OP_BYTES: usize = 20;
 /// `PIECE_MAX`: the maximum number of bytes of one piece.
 const PIECE_MAX: u32 = 4096;
+/// The maximum number of bytes of the entries of a directory, which lines count: twice the buffer of the C library.
+const ENTRIES_MAX: u32 = 64 << 10;
 /// The maximum number of bytes of a string or buffer, in as many records as they need.
 pub(super) const STRING_MAX: u32 = 1 << 20;
 /// The limit in bytes for the copy of a struct or a text whose length the call specifies, unless a larger limit
@@ -163,6 +165,9 @@ pub(super) enum IndirectFds {
     Fetched = 4,
     /// At the beginning of the memory that argument 1 points to.
     First = 5,
+    /// Two that the call opens, in the memory that argument 0 (pipe2) or 3 (socketpair) points to.
+    Pipe = 6,
+    Pair = 7,
 }
 
 impl IndirectFds {
@@ -170,12 +175,18 @@ impl IndirectFds {
         let owner = |at: usize| args.get(at).and_then(|arg| arg.fd_of);
         let is_polled = |arg: &Arg| matches!(arg.kind, ArgumentKind::StructArray(of) if of.copied == CopyMethod::Pollfd);
         let begins_with_one = |arg: &Arg| matches!(arg.kind, ArgumentKind::Struct(of) if of.copied == CopyMethod::Fd);
+        let is_pair = |arg: &Arg| {
+            let is_of_fds = matches!(arg.kind, ArgumentKind::StructArray(of) if of.name == "fd_value");
+            is_of_fds && arg.flow == Flow::Out && matches!(arg.length, Length::Fixed(2))
+        };
         match (owner(1), owner(3), owner(4)) {
             (Some(0), None, None) => IndirectFds::Fetched,
             (None, Some(0), Some(1)) => IndirectFds::Compared,
             (None, Some(0), None) => IndirectFds::ComparedOne,
             _ if args.first().is_some_and(is_polled) => IndirectFds::Polled,
             _ if args.get(1).is_some_and(begins_with_one) => IndirectFds::First,
+            _ if args.first().is_some_and(is_pair) => IndirectFds::Pipe,
+            _ if args.get(3).is_some_and(is_pair) => IndirectFds::Pair,
             _ => IndirectFds::None,
         }
     }
@@ -318,7 +329,8 @@ impl CaptureBuilder<'_> {
                     // are copied as of a string. With pointers, it is not shown as bytes, but it may be longer.
                     op.limit = op.limit.max(if links.1 == 0 { self.string_limit() } else { 0 }).max(SIZED_MAX);
                 }
-                LengthUnit::Bytes | LengthUnit::Entries => {}
+                LengthUnit::Bytes => {}
+                LengthUnit::Entries => op.limit = ENTRIES_MAX,
                 // The kernel uses words of 64 bits for x32 too.
                 LengthUnit::Bits | LengthUnit::Nodes | LengthUnit::Files => {
                     op.kind = match of.counted {

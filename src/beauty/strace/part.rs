@@ -198,7 +198,7 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
         (Form::Blanks, Value::Array(of)) => list(out, of, b" ", options),
         (Form::Date, Value::Array(of)) => elements(out, of, form, options),
         (Form::Elements, Value::Array(of)) => elements(out, of, form, options),
-        (Form::Entries, Value::Array(of)) if !options.whole => entries(out, of),
+        (Form::Entries, Value::Array(of)) if !options.whole => value::entries(out, of.address, of.items.len() as u64, of.more),
         (Form::HexString, Value::Str(text)) => string(out, text, InHex::Always, options),
         (Form::Mac, Value::Str(text)) => mac(out, &text.bytes),
         (Form::Path, Value::Str(text)) => path(out, text, options),
@@ -247,14 +247,6 @@ fn elements(out: &mut Vec<u8>, of: &ArrayValue, form: Form, options: Options) {
         number_as(out, item, form, options);
     }
     close(out, of.items.is_empty(), of.more, b']');
-}
-
-/// Appends the number of the entries of a directory. There may be more if not all were copied.
-fn entries(out: &mut Vec<u8>, of: &ArrayValue) {
-    number::hex(out, of.address);
-    let more = if of.more { "at least " } else { "" };
-    // Writing to a Vec does not fail.
-    _ = write!(out, " /* {more}{} entries */", of.items.len());
 }
 
 /// Appends the value of a socket option, or its address if it was not copied.

@@ -102,11 +102,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
             out.push(b'~');
             array(out, of, options);
         }
-        Value::Entries { count, first, .. } => {
-            number::hex(out, first.address);
-            // Writing to a Vec does not fail.
-            _ = write!(out, " /* {count} entries */");
-        }
+        Value::Entries { count, first, or_more } => entries(out, first.address, *count, *or_more),
         Value::Errno(number) => match errno::name(*number) {
             Some(name) => {
                 out.push(b'-');
@@ -206,6 +202,13 @@ pub fn uncopied(out: &mut Vec<u8>, address: u64, count: u64, or_more: bool) {
     let more = if or_more { ", unterminated" } else { "" };
     // Writing to a Vec does not fail.
     _ = write!(out, " /* {count} {name}{more} */");
+}
+
+/// Appends the number of the entries of a directory. There may be more if not all were copied.
+pub fn entries(out: &mut Vec<u8>, address: u64, count: u64, or_more: bool) {
+    number::hex(out, address);
+    // Writing to a Vec does not fail.
+    _ = write!(out, " /* {}{count} entries */", if or_more { "at least " } else { "" });
 }
 
 /// Writes the type and permissions of a file: `S_IFREG|0644`.
