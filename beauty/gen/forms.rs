@@ -7,7 +7,7 @@ use super::structs::{Body, StructRow};
 use std::fmt::{self, Write};
 
 /// The words after a colon that say how a value is written, and the variants of `form::Form`.
-const FORMS: [(&str, &str); 38] = [
+const FORMS: [(&str, &str); 39] = [
     ("address", "Address"),
     ("bar", "Bar"),
     ("blanks", "Blanks"),
@@ -46,6 +46,7 @@ const FORMS: [(&str, &str); 38] = [
     ("text", "Text"),
     ("vars", "Vars"),
     ("whole", "Whole"),
+    ("words", "Words"),
 ];
 
 /// The words after a colon that say which value of memory that the call reads and writes is shown, and the variants of

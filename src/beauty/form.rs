@@ -159,6 +159,8 @@ pub enum Form {
     Vars,
     /// A struct, or its address if the memory is too short for it.
     Whole,
+    /// A set of nodes, as the words of memory that contain it.
+    Words,
 }
 
 /// When a member or an argument is shown. Members and arguments have their names in other rows.

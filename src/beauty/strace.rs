@@ -24,6 +24,7 @@ mod part;
 mod path;
 mod quote;
 mod value;
+mod words;
 
 use self::arguments::Half;
 use self::head::Head;

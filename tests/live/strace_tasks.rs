@@ -8,7 +8,8 @@ use regex::Regex;
 /// Runs a scene of the test program with these options, and returns the lines about it.
 fn lines(machine: &Machine, options: &[&str], scene: &str) -> Vec<String> {
     let workload = machine::workload();
-    let words: Vec<&str> = ["strace", "--engine", "bpf"].iter().chain(options).copied().chain([&*workload]).chain(scene.split(' ')).collect();
+    let words: Vec<&str> =
+        ["strace", "--engine", "bpf"].iter().chain(options).copied().chain([&*workload]).chain(scene.split(' ')).collect();
     plain(machine, &words).stderr.lines().map(str::to_owned).collect()
 }
 
@@ -41,7 +42,12 @@ fn a_thread_that_executes_a_program_supersedes_the_leader() {
     let [thread, leader, old, resumed, ended] = &numbers[..] else { panic!("{numbers:?}") };
     assert!(thread == old && leader == resumed && leader == ended && leader != thread, "{numbers:?}");
     // The other threads end before the leader, whose end is not shown twice.
-    assert_eq!(trace.iter().filter(|line| line.starts_with(&format!("{leader} ")) && line.contains("+++ exited")).count(), 1, "{}", trace.join("\n"));
+    assert_eq!(
+        trace.iter().filter(|line| line.starts_with(&format!("{leader} ")) && line.contains("+++ exited")).count(),
+        1,
+        "{}",
+        trace.join("\n")
+    );
     assert!(!lines(&machine, &["-f", "-qqq", "-e", "trace=execve"], "exec thread").iter().any(|line| line.contains("superseded")));
 }
 

@@ -4,6 +4,7 @@ use super::constants::{has_flag, hex, is_called};
 use super::forms;
 use super::part::{self, is_shown};
 use super::value::Options;
+use super::words;
 use crate::beauty::decode::{Argument, Decoded, Values};
 use crate::beauty::row::{Flow, Form, Part, Side, Test, When};
 use crate::beauty::value::{Returned, Value};
@@ -108,6 +109,14 @@ fn shown<'d, 'a>(decoded: &'d Decoded<'a>) -> SmallVec<[Shown<'d, 'a>; 6]> {
             }
             (Form::Bytes, Values::Entry(value) | Values::Exit(value)) if !matches!(value, Value::Str(_) | Value::Unread(_)) => {
                 Values::Entry(argument.bytes())
+            }
+            (Form::Words, Values::Entry(value)) => {
+                let words = words::of_nodes(&argument, decoded.args(), &value);
+                Values::Entry(words.unwrap_or(value))
+            }
+            (Form::Words, Values::Exit(value)) => {
+                let words = words::of_nodes(&argument, decoded.args(), &value);
+                Values::Exit(words.unwrap_or(value))
             }
             (Form::Success, _) if matches!(decoded.returned(), Returned::Error(_)) => {
                 Values::Entry(Value::Address(argument.registers().first().copied().unwrap_or_default()))

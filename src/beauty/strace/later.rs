@@ -107,7 +107,9 @@ mod tests {
     #[test]
     fn a_leader_ends_after_its_threads() {
         let mut later = Later::default();
-        [8, 9].map(|tid| later.seen(TaskId { pid: 7, tid }));
+        for tid in [8, 9] {
+            later.seen(TaskId { pid: 7, tid });
+        }
         assert_eq!(ended(&mut later, &end(7, 8, 1)), [(8, 1)]);
         assert_eq!(ended(&mut later, &end(7, 7, 2)), []);
         assert_eq!(ended(&mut later, &end(7, 9, 3)), [(9, 3), (7, 3)]);

@@ -6,6 +6,7 @@ use super::handle;
 use super::numbers::{date, is_of_number, number_as, raw};
 use super::quote;
 use super::value::{self, Options, close, list, members_of, string, write};
+use super::words;
 use crate::beauty::row::{Form, Part, Side, Test};
 use crate::beauty::table::FlagPart;
 use crate::beauty::value::{ArrayValue, StructValue, Text, Value};
@@ -219,6 +220,7 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
         (Form::Whole, Value::Str(Text { address: address @ 1.., .. })) => number::hex(out, *address),
         (Form::Shifted, Value::Array(of)) => shifted(out, of, options),
         (Form::Text, Value::Str(text)) => quote::quoted(out, text.bytes.strip_suffix(b"\0").unwrap_or(&text.bytes), options.hex),
+        (Form::Words, Value::Array(of)) if matches!(of.items[..], [Value::Hex(_), ..]) => words::write(out, of, options),
         (Form::Vars, Value::Array(ArrayValue { address: address @ 1.., items, .. })) if !options.whole => {
             value::uncopied(out, *address, items.len() as u64, false);
         }

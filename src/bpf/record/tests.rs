@@ -32,7 +32,7 @@ pub(crate) fn written(seen: &CallRecord, pieces: &[u8]) -> Vec<u8> {
     raw.extend([seen.nr as u32, seen.tid as u32, seen.pid as u32, seen.lost, seen.late].iter().flat_map(|half| half.to_le_bytes()));
     raw.extend((pieces.len() as u16).to_le_bytes());
     let bits = (u8::from(seen.no_entry) * NO_ENTRY) | (u8::from(seen.shown) * SHOWN);
-    raw.extend([seen.kind as u8, bits << 4 | u8::from(seen.killed) * KILLED | seen.abi as u8]);
+    raw.extend([seen.kind as u8, (bits << 4) | (u8::from(seen.killed) * KILLED) | seen.abi as u8]);
     raw.extend(pieces);
     raw
 }
