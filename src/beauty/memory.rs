@@ -15,7 +15,7 @@ pub type StructDecoder = for<'a> fn(&mut MemoryReader<'a>, Memory<'a>) -> Value<
 
 /// The maximum total cost of an argument's values, in addition to one string of full length. A byte of text costs 1, a
 /// value [`VALUE_COST`].
-const COST_MAX: usize = 256 << 10;
+const COST_MAX: usize = 64 << 10;
 const VALUE_COST: usize = 16;
 
 /// The maximum number of elements of an array that the BPF programs copy (`nested.h` has the same number). It is also
