@@ -33,7 +33,7 @@ fn a_thread_that_executes_a_program_supersedes_the_leader() {
     let numbers = assert_in_order(
         &trace,
         &[
-            r#"(\d+) +execve\("\S+workload", \["\S+", "tag", "2"\], \S+ /\* \d+ vars \*/ <unfinished \.\.\.>"#,
+            r#"(\d+) +execve\("\S+workload", \["\S+, "tag", "2"\], \S+ /\* \d+ vars \*/ <unfinished \.\.\.>"#,
             r"(\d+) +\+\+\+ superseded by execve in pid (\d+) \+\+\+",
             r"(\d+) +<\.\.\. execve resumed>\) += 0",
             r"(\d+) +\+\+\+ exited with 0 \+\+\+",

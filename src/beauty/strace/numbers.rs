@@ -76,7 +76,11 @@ pub fn number_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options)
         (Form::Private, Value::Flags { table, bits }) => {
             in_style(out, options.constants, true, |out| hex(out, *bits), |out| private(out, table, *bits));
         }
-        (Form::Pton, Value::Ip(address @ IpAddr::V6(_))) => _ = write!(out, "inet_pton(AF_INET6, \"{address}\", &sin6_addr)"),
+        (Form::Pton, Value::Ip(IpAddr::V6(_))) => {
+            out.extend_from_slice(b"inet_pton(AF_INET6, ");
+            write(out, value, options);
+            out.extend_from_slice(b", &sin6_addr)");
+        }
         _ => write(out, value, options),
     }
 }
