@@ -258,6 +258,7 @@ fn call(name: &str, args: &[u64], ret: i64) -> CallBuilder {
         files: SmallVec::new(),
         lost_before: 0,
         shown_pending: false,
+        killed: false,
         pids: PidTranslation::Same,
         ids: Vec::new(),
         stack: None,

@@ -7,7 +7,7 @@ use super::structs::{Body, StructRow};
 use std::fmt::{self, Write};
 
 /// The words after a colon that say how a value is written, and the variants of `form::Form`.
-const FORMS: [(&str, &str); 34] = [
+const FORMS: [(&str, &str); 39] = [
     ("address", "Address"),
     ("bar", "Bar"),
     ("blanks", "Blanks"),
@@ -19,6 +19,8 @@ const FORMS: [(&str, &str); 34] = [
     ("dots", "Dots"),
     ("elements", "Elements"),
     ("entries", "Entries"),
+    ("field", "Field"),
+    ("handle", "Handle"),
     ("hex", "Hex"),
     ("hex32", "Hex32"),
     ("hex8", "Hex8"),
@@ -32,16 +34,19 @@ const FORMS: [(&str, &str); 34] = [
     ("null", "Null"),
     ("number", "Number"),
     ("option", "Option"),
-    ("or_zero", "OrZero"),
     ("path", "Path"),
     ("private", "Private"),
     ("pton", "Pton"),
     ("ready", "Ready"),
     ("shifted", "Shifted"),
+    ("single", "Single"),
     ("skid", "Skid"),
+    ("success", "Success"),
     ("tail", "Tail"),
     ("text", "Text"),
     ("vars", "Vars"),
+    ("whole", "Whole"),
+    ("words", "Words"),
 ];
 
 /// The words after a colon that say which value of memory that the call reads and writes is shown, and the variants of

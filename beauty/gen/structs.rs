@@ -108,7 +108,7 @@ pub enum Body {
 #[derive(Clone, Debug)]
 pub struct FieldRow {
     pub location: Location,
-    /// The name; reserved fields begin with `_` and are not shown.
+    /// The name. Fields that begin with one `_` are reserved and not shown.
     pub name: String,
     pub of: Type,
     pub count: Count,
@@ -125,7 +125,7 @@ pub struct FieldRow {
 
 impl FieldRow {
     pub fn is_shown(&self) -> bool {
-        !self.name.starts_with('_')
+        !self.name.starts_with('_') || self.name.starts_with("__")
     }
 }
 

@@ -63,6 +63,7 @@ fn call(raw: &[u8]) {
         files: Default::default(),
         lost_before: 0,
         shown_pending: seen.shown,
+        killed: false,
         pids: PidTranslation::Same,
         ids: Vec::new(),
         stack: None,

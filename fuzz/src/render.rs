@@ -52,6 +52,7 @@ pub fn call(abi: Abi, nr: i64, args: [u64; 6], ret: i64) -> Call {
         files: Default::default(),
         lost_before: 0,
         shown_pending: false,
+        killed: false,
         pids: PidTranslation::Same,
         ids: Vec::new(),
         stack: None,

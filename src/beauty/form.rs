@@ -103,6 +103,10 @@ pub enum Form {
     Elements,
     /// The address, and the number of elements in a comment; with `-v` the elements.
     Entries,
+    /// The number in a bit field of flags.
+    Field,
+    /// A file handle: the number of bytes that it has room for and, after the call, the number that it needs or has.
+    Handle,
     /// A number in hexadecimal digits.
     Hex,
     /// The lower 32 bits in hexadecimal digits.
@@ -131,8 +135,6 @@ pub enum Form {
     Open,
     /// The value of a socket option: a number if it has four bytes, and otherwise its bytes.
     Option,
-    /// A member that is not there is 0.
-    OrZero,
     /// The path of a socket of AF_UNIX; `@` stands for the NUL before an abstract name.
     Path,
     /// A constant whose name has `_PRIVATE` at its end if the flag of that name is set.
@@ -143,14 +145,22 @@ pub enum Form {
     Ready,
     /// A set of bits as flags: `1<<CAP_CHOWN|1<<CAP_KILL`.
     Shifted,
+    /// Flags as one constant: other numbers, 0 too, have a comment.
+    Single,
     /// The precision of sampled addresses (`precise_ip` of struct perf_event_attr).
     Skid,
+    /// The address, if the call has failed.
+    Success,
     /// The bytes that follow a struct, with their offsets in a comment.
     Tail,
     /// A string without the NUL at its end.
     Text,
     /// The address of an array of strings, and their number.
     Vars,
+    /// A struct, or its address if the memory is too short for it.
+    Whole,
+    /// A set of nodes, as the words of memory that contain it.
+    Words,
 }
 
 /// When a member or an argument is shown. Members and arguments have their names in other rows.
@@ -158,7 +168,7 @@ pub enum Form {
 pub enum Test {
     /// If the call uses it.
     Always,
-    /// Even if the call does not use it.
+    /// Even if the call does not use it. A member that is not there is 0.
     Unused,
     /// If it is neither 0 nor a null pointer.
     NotZero,

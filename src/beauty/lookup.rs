@@ -39,13 +39,18 @@ pub fn other_name(abi: Abi, nr: i64) -> Option<&'static str> {
     OTHER_NAMES.binary_search_by_key(&key, |&(abi, nr, _)| (abi, nr)).ok().map(|index| OTHER_NAMES[index].2)
 }
 
+/// Returns the name of a syscall, which may be one that has no row.
+pub fn name(row: Option<&Syscall>, abi: Abi, nr: i64) -> Option<&'static str> {
+    row.map(|row| row.name).or_else(|| other_name(abi, nr))
+}
+
 /// Writes the name of a syscall as in the kernel's table, or `syscall_N` for a number without a known name. The name of
 /// a request is `io_uring:` and that of its opcode.
 pub fn write_name(out: &mut Vec<u8>, row: Option<&Syscall>, abi: Abi, nr: i64) {
     if let Some(opcode) = requests::opcode(nr) {
         return requests::write_name(out, opcode);
     }
-    match row.map(|row| row.name).or_else(|| other_name(abi, nr)) {
+    match name(row, abi, nr) {
         Some(name) => out.extend_from_slice(name.as_bytes()),
         None => {
             out.extend_from_slice(b"syscall_");

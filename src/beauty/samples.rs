@@ -169,6 +169,7 @@ pub fn call(args: [u64; 6], ret: i64) -> Call {
         files: SmallVec::new(),
         lost_before: 0,
         shown_pending: false,
+        killed: false,
         pids: crate::event::PidTranslation::Same,
         ids: Vec::new(),
         stack: None,

@@ -15,26 +15,32 @@ mod date;
 mod dump;
 mod forms;
 mod frames;
+mod handle;
 mod head;
+mod later;
 mod netlink;
 mod numbers;
 mod part;
 mod path;
 mod quote;
 mod value;
+mod words;
 
 use self::arguments::Half;
 use self::head::Head;
+use self::later::Later;
 use super::decode::{Context, Decoded};
 use super::lookup;
 use super::netlink::{Families, Joined};
 use super::style::{Style, StyleContext};
 use super::value::{Failure, Returned, Value};
-use crate::event::{Call, Event, EventKind, ExitState, Loss, Signal, TaskEnd, Verdict};
+use crate::event::{Abi, Call, Disposition, Event, EventKind, ExitState, Loss, Signal, TaskEnd, Time, Verdict};
 use crate::session::{Session, Zone};
 use crate::show::Show;
 use crate::show::strace::Constants;
+use crate::stack::name::Names;
 use crate::text::number;
+use rustc_hash::FxHashMap;
 use std::io::Write;
 
 /// The kernel's internal errors (include/linux/errno.h), and what strace says about them.
@@ -45,6 +51,12 @@ const RESTARTS: [(i32, &str, &str); 4] = [
     (516, "ERESTART_RESTARTBLOCK", "Interrupted by signal"),
 ];
 
+/// The calls of which strace shows only how many entries of a directory they return.
+const COUNTED: [&str; 2] = ["getdents", "getdents64"];
+
+/// The bit of the numbers of x32 (arch/x86/include/uapi/asm/unistd.h).
+const X32_BIT: u64 = 1 << 30;
+
 /// The strace style, which prints each event as a line.
 pub struct Strace {
     show: Show,
@@ -54,6 +66,13 @@ pub struct Strace {
     zone: Zone,
     /// The numbers of generic netlink families that the calls up to now were told.
     families: Families,
+    /// The stacks of the calls that ended their tasks, which strace prints behind the lines about these ends.
+    last_stacks: FxHashMap<i32, Vec<u8>>,
+    /// The ABI of each task's last call.
+    abis: FxHashMap<i32, Abi>,
+    /// The machine's own ABI.
+    native: Abi,
+    later: Later,
 }
 
 impl Strace {
@@ -70,7 +89,27 @@ impl Strace {
             string_limit: lines.string_limit.unwrap_or(show.string_limit),
             zone: None,
         };
-        Strace { show: show.clone(), values, head: Head::new(lines, session), zone: session.zone.clone(), families: Families::default() }
+        Strace {
+            show: show.clone(),
+            values,
+            head: Head::new(lines, session),
+            zone: session.zone.clone(),
+            families: Families::default(),
+            last_stacks: FxHashMap::default(),
+            abis: FxHashMap::default(),
+            native: session.abi,
+            later: Later::default(),
+        }
+    }
+
+    /// Writes the frames of a call, which are those of the task's end if the call has not returned because of it.
+    fn stack(&mut self, out: &mut Vec<u8>, event: &Event, call: &Call, names: &dyn Names) {
+        let Some(stack) = call.stack.as_ref().filter(|_| self.show.strace.stacks) else { return };
+        match call.exit {
+            ExitState::Pending => {}
+            ExitState::Never => frames::write(self.last_stacks.entry(event.task.tid).or_default(), event.task.pid, stack, names),
+            ExitState::Returned { .. } | ExitState::Unseen => frames::write(out, event.task.pid, stack, names),
+        }
     }
 
     fn options(&self) -> value::Options<'_> {
@@ -85,28 +124,33 @@ impl Strace {
     }
 
     fn call(&mut self, out: &mut Vec<u8>, event: &Event, call: &Call, decoded: &Decoded) {
+        self.abi(out, event, call.abi);
+        let is_resumed = self.superseded(out, event, call, decoded) || call.shown_pending && call.exit != ExitState::Pending;
         let line = out.len();
         let row = lookup::index(call.abi, call.nr);
         let is_traced = self.show.strace.calls.as_ref().is_none_or(|calls| calls[call.abi as usize].contains(row));
         if call.detached && !is_traced {
             return self.detached(out, event.task.pid);
         }
-        let is_resumed = call.shown_pending && call.exit != ExitState::Pending;
         let time = if is_resumed { event.time } else { call.id.start };
         let pointer = call.stack.as_ref().and_then(|stack| Some(stack.frames.get(stack.kernel)?.avma));
         self.head.of_call(out, event.task.tid, event.comm.as_ref(), time, call.nr, pointer);
         out.extend_from_slice(if is_resumed { b"<... " } else { b"" });
-        lookup::write_name(out, decoded.row(), call.abi, call.nr);
+        name(out, decoded, call);
         out.extend_from_slice(if is_resumed { b" resumed>" } else { b"(" });
+        // strace sees no result of a call in which the task is killed, and nothing that the call has written.
+        let is_cut = (call.killed || call.exit == ExitState::Never) && arguments::has_second_half(decoded);
         let half = match call.exit {
             _ if call.detached && is_resumed => Half::Second,
             _ if call.detached => Half::First,
             ExitState::Pending => Half::First,
             _ if is_resumed => Half::Second,
+            _ if is_cut => Half::First,
             _ => Half::Both,
         };
         let is_raw = self.show.strace.raw.contains(row);
         match (is_raw, half) {
+            (false, Half::Second) if is_cut => {}
             (false, _) => arguments::write(out, decoded, half, self.show.strace.names, self.options_of(row)),
             (true, Half::Second) => {}
             (true, Half::First | Half::Both) => arguments::write_raw(out, decoded, self.show.strace.names),
@@ -119,11 +163,11 @@ impl Strace {
             out.extend_from_slice(b" <unfinished ...>\n");
             return;
         }
-        out.extend_from_slice(b") ");
+        out.extend_from_slice(if is_cut && !is_raw { b" <unfinished ...>) " } else { b") " });
         let column = out.len() - line;
         number::blanks(out, self.show.strace.column.saturating_sub(column));
         out.extend_from_slice(b"= ");
-        let returned = decoded.returned();
+        let returned = if call.killed { Returned::Never } else { decoded.returned() };
         let returned = if call.injected.as_value { decoded.returned_as_value().unwrap_or(returned) } else { returned };
         match (is_raw, call.exit, &returned) {
             (true, ExitState::Returned { ret, .. }, Returned::Value(_)) => constants::hex(out, ret as u64),
@@ -150,6 +194,51 @@ impl Strace {
             _ = writeln!(out, "strace: Process {pid} detached");
         }
         self.head.ended(pid);
+    }
+
+    /// Writes the line about another ABI than that of the task's previous call.
+    fn abi(&mut self, out: &mut Vec<u8>, event: &Event, abi: Abi) {
+        let tid = event.task.tid;
+        if !self.show.strace.abis || self.abis.insert(tid, abi).unwrap_or(self.native) == abi {
+            return;
+        }
+        self.head.write(out, tid, event.comm.as_ref(), event.time);
+        let mode = match abi {
+            Abi::X86_64 | Abi::Aarch64 => "64 bit",
+            Abi::I386 => "32 bit",
+            Abi::X32 => "x32",
+        };
+        // Writing to a Vec does not fail.
+        _ = writeln!(out, "[ Process PID={tid} runs in {mode} mode. ]");
+    }
+
+    /// Writes what precedes the result of a program's execution by another thread than the leader, which goes on with
+    /// the leader's number: the first half of its call, and the line about the end of the leader. Returns whether it is
+    /// such a call.
+    fn superseded(&mut self, out: &mut Vec<u8>, event: &Event, call: &Call, decoded: &Decoded) -> bool {
+        let is_execution = call.ret() == Some(0) && decoded.row().is_some_and(|row| matches!(row.name, "execve" | "execveat"));
+        if !is_execution {
+            return false;
+        }
+        self.later.executed(event.task.pid);
+        let (tid, comm) = (event.task.tid, event.comm.as_ref());
+        if call.id.tid == tid {
+            return false;
+        }
+        if !call.shown_pending {
+            self.head.of_call(out, call.id.tid, comm, call.id.start, call.nr, None);
+            name(out, decoded, call);
+            out.push(b'(');
+            arguments::write(out, decoded, Half::Both, self.show.strace.names, self.options_of(lookup::index(call.abi, call.nr)));
+            out.extend_from_slice(b" <unfinished ...>\n");
+        }
+        self.head.ended(call.id.tid);
+        if self.show.strace.superseded {
+            self.head.write(out, tid, comm, event.time);
+            // Writing to a Vec does not fail.
+            _ = writeln!(out, "+++ superseded by execve in pid {} +++", call.id.tid);
+        }
+        true
     }
 
     fn outcome(&self, out: &mut Vec<u8>, decoded: &Decoded, returned: &Returned) {
@@ -195,6 +284,10 @@ impl Strace {
     }
 
     fn signal(&mut self, out: &mut Vec<u8>, event: &Event, of: &Signal) {
+        // A tracer that stops tasks never sees SIGKILL.
+        if of.number == libc::SIGKILL || !self.show.strace.shows(of.number) {
+            return;
+        }
         self.head.write(out, event.task.tid, event.comm.as_ref(), event.time);
         let style = self.show.strace.constants;
         out.extend_from_slice(b"--- ");
@@ -235,13 +328,32 @@ impl Strace {
         out.extend_from_slice(b"} ---\n");
     }
 
-    fn task_end(&mut self, out: &mut Vec<u8>, event: &Event, end: TaskEnd) {
-        if matches!(end, TaskEnd::Killed { signal, .. } if !self.show.strace.shows(signal)) {
-            return;
+    /// Writes the signals of a task that were sent up to a moment, at the time `at`.
+    fn signals(&mut self, out: &mut Vec<u8>, tid: i32, until: Time, at: Time) {
+        for event in self.later.signals(tid, until, at) {
+            self.kept(out, &event);
         }
-        self.head.write(out, event.task.tid, event.comm.as_ref(), event.time);
-        super::task_end::write(out, end, value::write_signal);
-        out.push(b'\n');
+    }
+
+    /// Writes an event whose line was to come later.
+    fn kept(&mut self, out: &mut Vec<u8>, event: &Event) {
+        match &event.kind {
+            EventKind::Signal(signal) => self.signal(out, event, signal),
+            EventKind::Exit(end) => self.task_end(out, event, *end),
+            _ => {}
+        }
+    }
+
+    /// Writes the end of a task, and the stack of the call that ended it.
+    fn task_end(&mut self, out: &mut Vec<u8>, event: &Event, end: TaskEnd) {
+        if self.show.strace.ends && !matches!(end, TaskEnd::Killed { signal, .. } if !self.show.strace.shows(signal)) {
+            self.head.write(out, event.task.tid, event.comm.as_ref(), event.time);
+            super::task_end::write(out, end, value::write_signal);
+            out.push(b'\n');
+        }
+        out.extend(self.last_stacks.remove(&event.task.tid).unwrap_or_default());
+        self.head.ended(event.task.tid);
+        self.abis.remove(&event.task.tid);
     }
 
     /// Writes where records were lost, which strace never does.
@@ -254,36 +366,62 @@ impl Strace {
     }
 }
 
+/// Writes the name of a call, or its number if it has no name.
+fn name(out: &mut Vec<u8>, decoded: &Decoded, call: &Call) {
+    if call.request.is_some() || lookup::name(decoded.row(), call.abi, call.nr).is_some() {
+        return lookup::write_name(out, decoded.row(), call.abi, call.nr);
+    }
+    out.extend_from_slice(b"syscall_");
+    let bit = if call.abi == Abi::X32 { X32_BIT } else { 0 };
+    constants::hex(out, call.nr as u64 | bit);
+}
+
 impl Style for Strace {
     fn event(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
         match &event.kind {
             EventKind::Call(call) | EventKind::Pending(call) => {
+                self.later.seen(event.task);
+                let tid = event.task.tid;
+                self.signals(out, tid, call.id.start, call.id.start);
                 let mut families = std::mem::take(&mut self.families);
                 families.learn(call);
                 let joined = Joined::default();
-                let of_call = |limit| Context::new(context.comm, limit).elements(usize::MAX).families(&families).joined(&joined);
+                // Without -v, the entries of directories are only counted.
+                let has_entries = lookup::row(call.abi, call.nr).is_some_and(|row| COUNTED.contains(&row.name));
+                let counts = has_entries && !self.options_of(lookup::index(call.abi, call.nr)).whole;
+                let of_call =
+                    |limit| Context::new(context.comm, limit).elements(usize::MAX).families(&families).joined(&joined).brief(counts);
                 self.call(out, event, call, &Decoded::new(call, of_call(self.values.string_limit)));
-                if let Some(stack) = call.stack.as_ref().filter(|_| self.show.strace.stacks && call.exit != ExitState::Pending) {
-                    frames::write(out, event.task.pid, stack, context.names);
-                }
+                self.stack(out, event, call, context.names);
                 let lines = &self.show.strace;
                 if !lines.read.is_empty() || !lines.written.is_empty() {
                     dump::write(out, &Decoded::new(call, of_call(self.show.string_limit)), lines);
                 }
                 self.families = families;
+                if call.exit != ExitState::Pending {
+                    self.signals(out, tid, event.time, event.time);
+                }
             }
             // A tracer that stops tasks never sees this one.
-            EventKind::Signal(signal) if signal.number == libc::SIGKILL || !self.show.strace.shows(signal.number) => {}
-            EventKind::Signal(signal) => self.signal(out, event, signal),
-            EventKind::Exit(end) => {
-                if self.show.strace.ends {
-                    self.task_end(out, event, *end);
+            EventKind::Signal(signal) if signal.number == libc::SIGKILL => {}
+            EventKind::Signal(signal) if matches!(signal.disposition, Disposition::Ignored | Disposition::Kills) => self.later.keep(event),
+            EventKind::Signal(signal) => {
+                self.signals(out, event.task.tid, event.time, event.time);
+                self.signal(out, event, signal);
+            }
+            EventKind::Exit(_) => {
+                self.signals(out, event.task.tid, event.time, event.time);
+                for event in self.later.ended(event) {
+                    self.kept(out, &event);
                 }
-                self.head.ended(event.task.tid);
             }
             EventKind::Fork { child, .. } => {
                 self.head.begun(event.task.tid);
                 self.head.begun(child.tid);
+                self.later.seen(*child);
+                if let Some(abi) = self.abis.get(&event.task.tid).copied() {
+                    self.abis.insert(child.tid, abi);
+                }
                 if self.show.strace.attached {
                     // Writing to a Vec does not fail.
                     _ = writeln!(out, "strace: Process {} attached", child.tid);
@@ -298,5 +436,13 @@ impl Style for Strace {
         }
     }
 
-    fn end(&mut self, _: &mut Vec<u8>, _: &Verdict, _: &Session) {}
+    fn end(&mut self, out: &mut Vec<u8>, _: &Verdict, _: &Session) {
+        for event in self.later.take_all() {
+            self.kept(out, &event);
+        }
+        // The ends of these tasks were not seen.
+        let mut last: Vec<_> = self.last_stacks.drain().collect();
+        last.sort_unstable_by_key(|(tid, _)| *tid);
+        out.extend(last.into_iter().flat_map(|(_, stack)| stack));
+    }
 }

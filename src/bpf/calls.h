@@ -234,6 +234,20 @@ int enter_event(struct syscall_event *ctx)
 	return 1;
 }
 
+/*
+ * Returns whether a task is being killed, so that it will not return to its program (__fatal_signal_pending()), and a
+ * tracer that stops the task would see no result of its call. Such a tracer sees the results of the task that handles
+ * another signal than SIGKILL, which is usually the leader (complete_signal() in kernel/signal.c).
+ */
+static __always_inline int is_killed(struct task_struct *task)
+{
+	struct signal_struct *signal = task->signal;
+	int number = signal->flags & SIGNAL_GROUP_EXIT ? signal->group_exit_code & 0x7f : 0;
+	int handles = number && number != SIGKILL && task->pid == task->tgid;
+
+	return task->pending.signal.sig[0] >> (SIGKILL - 1) & 1 && !handles;
+}
+
 /* Completes the open call; 0 if this exit does not belong to it. */
 static __always_inline int complete(struct task *task, struct call *call, s32 nr, s64 ret)
 {
@@ -248,6 +262,8 @@ static __always_inline int complete(struct task *task, struct call *call, s32 nr
 		call->bits |= CALL_SHOWN;
 	if (settings.injects && task->answered)
 		call->bits |= CALL_INJECTED;
+	if (is_killed(bpf_get_current_task_btf()))
+		call->bits |= CALL_KILLED;
 	return 1;
 }
 

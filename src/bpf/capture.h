@@ -288,6 +288,8 @@ __noinline int capture_at_exit(struct scratch *scratch, u32 place)
 	}
 	if (scratch->passed_count)
 		add_passed_files(scratch, WHEN_EXIT);
+	if (plan->indirect_fds >= INDIRECT_PIPE && !scratch->call.ret)
+		add_opened_files(scratch, plan->indirect_fds);
 	return 0;
 }
 

@@ -3,6 +3,9 @@
 //! An operation is data, not code: an argument, a time, a number of bytes. Anything that needs more than that is a kind
 //! of operation with its own code in `capture.h`.
 
+mod indirect_fds;
+
+use self::indirect_fds::IndirectFds;
 use super::call_plan::OPS_MAX;
 use super::conditions::{CodedTest, coded};
 use super::links::Links;
@@ -18,6 +21,8 @@ use crate::event::Abi;
 pub(super) const OP_BYTES: usize = 20;
 /// `PIECE_MAX`: the maximum number of bytes of one piece.
 const PIECE_MAX: u32 = 4096;
+/// The maximum number of bytes of the entries of a directory, which lines count: twice the buffer of the C library.
+const ENTRIES_MAX: u32 = 64 << 10;
 /// The maximum number of bytes of a string or buffer, in as many records as they need.
 pub(super) const STRING_MAX: u32 = 1 << 20;
 /// The limit in bytes for the copy of a struct or a text whose length the call specifies, unless a larger limit
@@ -147,38 +152,6 @@ pub(super) struct Capture {
     pub uids: u8,
     /// The same for group ids: an argument has a bit here or in `uids`.
     pub gids: u8,
-}
-
-/// `enum indirect_fds`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum IndirectFds {
-    None = 0,
-    /// In an array of struct pollfd.
-    Polled = 1,
-    /// Descriptors of both processes that kcmp(2) names, or of the first one only.
-    Compared = 2,
-    ComparedOne = 3,
-    /// A descriptor of the process from which pidfd_getfd(2) copies it.
-    Fetched = 4,
-    /// At the beginning of the memory that argument 1 points to.
-    First = 5,
-}
-
-impl IndirectFds {
-    fn of(args: &[Arg]) -> IndirectFds {
-        let owner = |at: usize| args.get(at).and_then(|arg| arg.fd_of);
-        let is_polled = |arg: &Arg| matches!(arg.kind, ArgumentKind::StructArray(of) if of.copied == CopyMethod::Pollfd);
-        let begins_with_one = |arg: &Arg| matches!(arg.kind, ArgumentKind::Struct(of) if of.copied == CopyMethod::Fd);
-        match (owner(1), owner(3), owner(4)) {
-            (Some(0), None, None) => IndirectFds::Fetched,
-            (None, Some(0), Some(1)) => IndirectFds::Compared,
-            (None, Some(0), None) => IndirectFds::ComparedOne,
-            _ if args.first().is_some_and(is_polled) => IndirectFds::Polled,
-            _ if args.get(1).is_some_and(begins_with_one) => IndirectFds::First,
-            _ => IndirectFds::None,
-        }
-    }
 }
 
 /// Makes the operations of calls of one ABI.
@@ -318,7 +291,8 @@ impl CaptureBuilder<'_> {
                     // are copied as of a string. With pointers, it is not shown as bytes, but it may be longer.
                     op.limit = op.limit.max(if links.1 == 0 { self.string_limit() } else { 0 }).max(SIZED_MAX);
                 }
-                LengthUnit::Bytes | LengthUnit::Entries => {}
+                LengthUnit::Bytes => {}
+                LengthUnit::Entries => op.limit = ENTRIES_MAX,
                 // The kernel uses words of 64 bits for x32 too.
                 LengthUnit::Bits | LengthUnit::Nodes | LengthUnit::Files => {
                     op.kind = match of.counted {

@@ -51,7 +51,7 @@ static __always_inline void copy_new_arguments(struct scratch *scratch, u64 mm)
 {
 	u64 now = MEMBER(mm_struct, mm, arg_start);
 
-	for (u32 i = 0; i < ELEMENTS_MAX; i++) {
+	for (u32 i = 0; i < STRINGS_MAX; i++) {
 		u64 bytes = copy_moved(scratch, now, i, settings.string_limit);
 		if (!bytes)
 			break;

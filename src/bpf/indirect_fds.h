@@ -114,3 +114,16 @@ __noinline int add_indirect_files(struct scratch *scratch, u32 indirect_fds)
 	}
 	return 0;
 }
+
+/* Adds the files of the two descriptors that a call has opened, after it has written them to memory. */
+__noinline int add_opened_files(struct scratch *scratch, u32 indirect_fds)
+{
+	u32 arg = indirect_fds == INDIRECT_PAIR ? 3 : 0;
+	s32 pair[2];
+
+	if (!scratch || bpf_probe_read_user(pair, sizeof(pair), (void *)scratch->call.args[arg]))
+		return 0;
+	add_file(scratch, pair[0], TAG(ARG_FILE | ARG_INSIDE | arg, WHEN_EXIT));
+	add_file(scratch, pair[1], TAG(ARG_FILE | ARG_INSIDE | arg, WHEN_EXIT));
+	return 0;
+}

@@ -224,6 +224,20 @@ struct k_sigaction {
 	struct sigaction sa;
 } KERNEL_STRUCT;
 
+/* include/linux/sched/signal.h: a flag of struct signal_struct. */
+#define SIGNAL_GROUP_EXIT 4
+/* include/uapi/asm-generic/signal.h */
+#define SIGKILL 9
+
+/* include/linux/signal_types.h: the signals that are pending for a thread. */
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+	sigset_t signal;
+} KERNEL_STRUCT;
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -242,6 +256,7 @@ struct task_struct {
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct signal_struct *signal;
+	struct sigpending pending;
 } KERNEL_STRUCT;
 
 /* include/linux/pid.h, ns_common.h, proc_ns.h */

@@ -150,7 +150,16 @@ fn c_enums_have_the_values_that_rust_reads_and_writes() {
         ("file_kind", &["FILE_ROOTED", "FILE_CUT", "FILE_PATHLESS", "FILE_SOCKET"]),
         (
             "indirect_fds",
-            &["INDIRECT_NONE", "INDIRECT_POLLED", "INDIRECT_COMPARED", "INDIRECT_COMPARED_ONE", "INDIRECT_FETCHED", "INDIRECT_FIRST"],
+            &[
+                "INDIRECT_NONE",
+                "INDIRECT_POLLED",
+                "INDIRECT_COMPARED",
+                "INDIRECT_COMPARED_ONE",
+                "INDIRECT_FETCHED",
+                "INDIRECT_FIRST",
+                "INDIRECT_PIPE",
+                "INDIRECT_PAIR",
+            ],
         ),
         ("scope", &["SCOPE_TASKS", "SCOPE_EVERYONE", "SCOPE_CGROUP", "SCOPE_USER"]),
         (

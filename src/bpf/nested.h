@@ -12,6 +12,8 @@
 
 /* The maximum number of elements of an array that are followed. */
 #define ELEMENTS_MAX 32
+/* The maximum number of strings of an array of pointers that are copied: strace shows all of them with -v. */
+#define STRINGS_MAX 128
 /* The maximum number of pointers that are copied of an array that ends with a null pointer. */
 #define POINTERS_MAX (PIECE_MAX / 8)
 #define POINTERS_BLOCK 32
@@ -400,7 +402,7 @@ __noinline int copy_strings(struct scratch *scratch, u64 address, u32 limit, u32
 		return -1;
 	if (start > START_MAX || !limit)
 		return 0;
-	for (u32 i = 0; i < ELEMENTS_MAX; i++)
+	for (u32 i = 0; i < STRINGS_MAX; i++)
 		if (!copy_string_at(scratch, start, i, limit, tag))
 			break;
 	return 0;

@@ -236,6 +236,9 @@ enum indirect_fds {
 	INDIRECT_FETCHED,
 	/* At the beginning of the memory that argument 1 points to. */
 	INDIRECT_FIRST,
+	/* Two that the call opens, in the memory that argument 0 (pipe2) or 3 (socketpair) points to. */
+	INDIRECT_PIPE,
+	INDIRECT_PAIR,
 };
 
 struct plan {

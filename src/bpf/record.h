@@ -58,10 +58,12 @@ enum {
 };
 
 /* The lower part of `bits`: enum abi. */
-#define CALL_ABI 7
+#define CALL_ABI 3
 
 /* Flags of a record, in the upper part of `bits`. */
 enum {
+	/* The task is being killed, so that the program never gets the result of the call. */
+	CALL_KILLED = 4,
 	/* A program returned a value in the kernel's place (inject.h). */
 	CALL_INJECTED = 8,
 	/* There was no entry: the call was answered by seccomp or a tracer, or tracing began inside it. */

@@ -27,8 +27,9 @@ use pieces::{ARG_PARTS, piece};
 pub const CALL_BYTES: usize = 96;
 
 /// `CALL_ABI`
-const ABI: u8 = 7;
-/// `CALL_INJECTED`, `CALL_NO_ENTRY`, `CALL_SHOWN`, `CALL_LEADS` and `CALL_NESTED`.
+const ABI: u8 = 3;
+/// `CALL_KILLED`, `CALL_INJECTED`, `CALL_NO_ENTRY`, `CALL_SHOWN`, `CALL_LEADS` and `CALL_NESTED`.
+const KILLED: u8 = 4;
 const INJECTED: u8 = 8;
 const NO_ENTRY: u8 = 16;
 const SHOWN: u8 = 32;
@@ -121,6 +122,8 @@ pub struct CallRecord<'a> {
     pub shown: bool,
     /// Whether the task is in a pid namespace below the first one, to which the pids in the call belong.
     pub nested: bool,
+    /// Whether the task was being killed when the call returned, so that the program never got the result.
+    pub killed: bool,
     /// The nanoseconds between the end of the call and the record.
     pub late: u32,
     /// The encoded pieces.
@@ -149,6 +152,7 @@ impl<'a> CallRecord<'a> {
             kind: RECORD_KINDS.get(usize::from(head[94])).copied()?,
             injected: bits & INJECTED != 0,
             no_entry: bits & NO_ENTRY != 0,
+            killed: bits & KILLED != 0,
             shown: bits & SHOWN != 0,
             nested: bits & NESTED != 0,
             pieces: rest.get(..payload)?,

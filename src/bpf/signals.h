@@ -15,11 +15,9 @@
 /* include/linux/signal_types.h: in place of a pointer to a siginfo_t. */
 #define SEND_SIG_NOINFO 0
 #define SEND_SIG_PRIV 1
-/* include/linux/sched/signal.h, sched.h */
-#define SIGNAL_GROUP_EXIT 4
+/* include/linux/sched.h */
 #define PF_EXITING 4
-/* include/uapi/asm-generic/signal.h, siginfo.h */
-#define SIGKILL 9
+/* include/uapi/asm-generic/siginfo.h */
 #define SI_USER 0
 #define SI_KERNEL 0x80
 #define SI_QUEUE -1

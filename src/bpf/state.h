@@ -135,7 +135,7 @@ enum {
 	DEFERRED_BEGUN = 4,
 };
 
-#define DEFERRED_MAX 64
+#define DEFERRED_MAX 256
 
 struct deferred_copies {
 	struct deferred list[DEFERRED_MAX];

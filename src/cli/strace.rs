@@ -245,6 +245,8 @@ fn lines(options: &Options, expressions: &Expressions) -> Result<Lines, Refused>
         attaches: options.daemonize > 0 || options.daemonize_as.is_some(),
         targets: !expressions.quiet.contains(Quiet::ATTACH),
         ends: !expressions.quiet.contains(Quiet::EXIT),
+        abis: !expressions.quiet.contains(Quiet::PERSONALITY) && (expressions.has_quiet || !is_file),
+        superseded: !expressions.quiet.contains(Quiet::SUPERSEDED),
         signals: expressions.signals,
         calls: expressions.personalities.clone(),
         numbers: options.numbers,

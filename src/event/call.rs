@@ -46,6 +46,9 @@ pub struct Call {
     pub lost_before: u64,
     /// The call was already shown as pending.
     pub shown_pending: bool,
+    /// The task was being killed when the call returned, so that the program never got the result; false if the engine
+    /// does not know it.
+    pub killed: bool,
     /// The tasks that the pids in the arguments and the return value stand for.
     pub pids: PidTranslation,
     /// The users and groups that have another number in the initial user namespace (user_namespaces(7)), as far as that

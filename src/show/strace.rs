@@ -38,6 +38,10 @@ pub struct Lines {
     pub targets: bool,
     /// Lines about ends of tasks, which `-qq` omits.
     pub ends: bool,
+    /// Lines about a task's change to another ABI: `[ Process PID=7 runs in 32 bit mode. ]`.
+    pub abis: bool,
+    /// Lines about leaders that other threads replaced by execve: `+++ superseded by execve in pid 8 +++`.
+    pub superseded: bool,
     /// `-e signal=`: bit N stands for signal N.
     pub signals: u128,
     /// `-e trace=NAME@32`: the calls of each ABI that are shown, by `Abi as usize`; `None` if the selection of calls
@@ -93,6 +97,8 @@ impl Default for Lines {
             attaches: false,
             targets: false,
             ends: true,
+            abis: false,
+            superseded: true,
             signals: u128::MAX,
             calls: None,
             numbers: false,

@@ -5,7 +5,8 @@ use crate::line;
 use crate::machine::{self, Machine};
 #[cfg(feature = "bpf")]
 use crate::needs::Need;
-use crate::trace::{Trace, overrun, shell, workload};
+use crate::trace::{Trace, overrun, plain, shell, workload};
+use regex::Regex;
 
 /// The numbers of right, wrong and missing paths of one run.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -171,6 +172,21 @@ fn descriptors_in_arrays_and_of_other_processes_have_their_paths() {
     assert!(has(&["poll(", &here, &there, ".fd: -1, "]), "{}", trace.text);
     assert!(has(&["kcmp(", &format!("idx1: 100<{eleven}>, idx2: 100<{twenty_two}>")]), "{}", trace.text);
     assert!(has(&["pidfd_getfd(", "<pid:", &format!("fd: 102<{eleven}>"), &format!("<{eleven}>")]), "{}", trace.text);
+}
+
+#[test]
+fn descriptors_that_a_call_opens_in_memory_have_their_files() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let opened = |call: &str, scene: &[&str]| {
+        let options = ["strace", "--engine", "bpf", "-qq", "-a1", "-y", "-e", call];
+        plain(&machine, &[&options[..], &[&*machine::workload()], scene].concat()).stderr
+    };
+    let pipes = opened("pipe2", &["signals", "interrupted"]);
+    let line = Regex::new(r"(?m)^pipe2\(\[\d+<(pipe:\[\d+\])>, \d+<(pipe:\[\d+\])>\], 0\) = 0$").expect("it is one");
+    assert!(line.captures(&pipes).is_some_and(|ends| ends[1] == ends[2]), "{pipes}");
+    let sockets = opened("socketpair", &["sockopts"]);
+    let line = Regex::new(r"(?m)^socketpair\(AF_UNIX, SOCK_STREAM, 0, \[\d+<(socket:\[\d+\])>, \d+<(socket:\[\d+\])>\]\) = 0$");
+    assert!(line.expect("it is one").captures(&sockets).is_some_and(|ends| ends[1] != ends[2]), "{sockets}");
 }
 
 #[test]

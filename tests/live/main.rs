@@ -81,6 +81,7 @@ mod sockopts;
 mod spans;
 mod stacks;
 mod strace;
+mod strace_tasks;
 #[cfg(feature = "bpf")]
 mod structs;
 mod summary;

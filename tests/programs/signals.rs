@@ -4,6 +4,7 @@ use crate::{raw, told};
 use std::mem::zeroed;
 use std::process::ExitCode;
 use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// An unmapped address.
 const NOWHERE: usize = 0x1234;
@@ -20,6 +21,9 @@ pub fn run(scene: &str) -> ExitCode {
         "wait" => wait(),
         "pipe" => broken_pipe(),
         "many" => many_threads(),
+        "ignored" => ignored(),
+        "interrupted" => interrupted(),
+        "killed" => killed_in_a_call(),
         _ => return ExitCode::from(2),
     }
     ExitCode::SUCCESS
@@ -131,4 +135,74 @@ fn many_threads() {
     will_be_killed(libc::SIGTERM, libc::SI_USER, || format!("pid {pid} uid {}", unsafe { libc::getuid() }));
     unsafe { told::last_syscall!(libc::SYS_kill, pid, libc::SIGTERM) };
     raw::poll_nothing(60_000);
+}
+
+/// Children end while this program waits for them and while it runs, and signals arrive that it ignores.
+fn ignored() {
+    raw::wait(raw::fork(|| raw::poll_nothing(20)));
+    let child = raw::fork(|| ());
+    let begin = raw::now();
+    while raw::now() - begin < 50_000_000 {}
+    raw::wait(child);
+    unsafe { libc::signal(libc::SIGUSR1, libc::SIG_IGN) };
+    for number in [libc::SIGUSR1, libc::SIGWINCH] {
+        assert_eq!(unsafe { libc::raise(number) }, 0);
+    }
+}
+
+/// The ends of a pipe from which [`interrupted`] reads.
+static PIPE: [AtomicI32; 2] = [const { AtomicI32::new(-1) }; 2];
+
+extern "C" fn write_to_the_pipe(_: i32) {
+    unsafe { libc::write(PIPE[1].load(Ordering::Relaxed), c"x".as_ptr().cast(), 1) };
+}
+
+/// A signal interrupts a call of each kind: one that fails, one that goes on with what is left of a time, and one that
+/// begins anew.
+fn interrupted() {
+    let mut ends = [0; 2];
+    assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+    PIPE.iter().zip(ends).for_each(|(place, end)| place.store(end, Ordering::Relaxed));
+    let mut action: libc::sigaction = unsafe { zeroed() };
+    action.sa_sigaction = write_to_the_pipe as *const () as usize;
+    for flags in [0, libc::SA_RESTART] {
+        action.sa_flags = flags;
+        assert_eq!(unsafe { libc::sigaction(libc::SIGALRM, &action, ptr::null_mut()) }, 0);
+        alarm_soon();
+        unsafe { libc::pause() };
+        raw::read(ends[0], 1);
+        alarm_soon();
+        unsafe { libc::usleep(60_000_000) };
+        raw::read(ends[0], 1);
+        alarm_soon();
+        raw::read(ends[0], 1);
+    }
+}
+
+/// Sends this program a SIGALRM when it is surely in its next call.
+fn alarm_soon() {
+    let once =
+        libc::itimerval { it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 }, it_value: libc::timeval { tv_sec: 0, tv_usec: 50_000 } };
+    assert_eq!(unsafe { libc::syscall(libc::SYS_setitimer, libc::ITIMER_REAL, &raw const once, 0) }, 0);
+}
+
+/// Children are killed while they are in calls that write to memory, and in others.
+fn killed_in_a_call() {
+    let calls: [fn(); 3] = [
+        || _ = unsafe { libc::pause() },
+        || {
+            let mut ends = [0; 2];
+            assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+            raw::read(ends[0], 1);
+        },
+        || raw::poll_nothing(60_000),
+    ];
+    for number in [libc::SIGKILL, libc::SIGTERM] {
+        for call in calls {
+            let child = raw::fork(call);
+            raw::poll_nothing(50);
+            assert_eq!(unsafe { libc::kill(child, number) }, 0);
+            assert_eq!(unsafe { libc::waitpid(child, ptr::null_mut(), 0) }, child);
+        }
+    }
 }

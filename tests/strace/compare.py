@@ -21,7 +21,7 @@ from pathlib import Path
 RESUMED = re.compile(r"<\.\.\. (\S+) resumed>(.*)", re.S)
 UNFINISHED = re.compile(r"(.*?) ?<unfinished \.\.\.>$", re.S)
 # A frame of a stack: the file, and the position in it. The name of the function and the offset in it are left out.
-FRAME = re.compile(r" > ([^(]*)(?:\([^)]*\+0x[0-9a-f]+\))?( \[0x[0-9a-f]+\])")
+FRAME = re.compile(r" > ([^(]*)(?:\(.*\))?( \[0x[0-9a-f]+\])$")
 # What only a tracer that stops the program sees, or prints about itself.
 ARTEFACT = re.compile(r"strace: |--- stopped by |--- SIGSTOP \{si_signo=SIGSTOP, si_code=SI_USER, si_pid=\d+, si_uid=\d+\} ---$")
 
@@ -96,7 +96,9 @@ def compare(strace, rtrace, differences, examples, exceptions):
         found = rtrace.get(task, []) if task else next(same, [])
         # Before it executes the program, the task runs strace's own code.
         if wanted and wanted[0][0].startswith("execve("):
-            found = found[next((at for at, (line, _) in enumerate(found) if line == wanted[0][0]), 0) :]
+            # The call is the same in both texts, but not the stack below it.
+            call = wanted[0][0].split(" > ")[0]
+            found = found[next((at for at, (line, _) in enumerate(found) if line.split(" > ")[0] == call), 0) :]
         # Calls are aligned by their names, so that a different line is compared with its twin.
         names = [[name_of(line) for line, _ in lines] for lines in (wanted, found)]
         pairs = difflib.SequenceMatcher(None, *names, autojunk=False)
@@ -125,6 +127,18 @@ def compare(strace, rtrace, differences, examples, exceptions):
     return equal, excepted, total
 
 
+def show(differences, examples, shown):
+    """Prints the differences, the most frequent first, each with so many examples."""
+    for name, count in differences.most_common():
+        print(f"{count:6} {name}")
+        seen = set()
+        for wanted, found in examples[name]:
+            key = re.sub(r"\d+", "", str((wanted, found)))
+            if key not in seen and len(seen) < shown:
+                seen.add(key)
+                print(f"       strace: {wanted}\n       rtrace: {found}")
+
+
 def main(arguments):
     shown, is_all = 2, False
     while arguments and arguments[0].startswith("-"):
@@ -147,14 +161,7 @@ def main(arguments):
     unused = exceptions.unused() if is_all else []
     for row in unused:
         print(f"a row of exceptions.tbl made no line equal: {row}")
-    for name, count in differences.most_common():
-        print(f"{count:6} {name}")
-        seen = set()
-        for wanted, found in examples[name]:
-            key = re.sub(r"\d+", "", str((wanted, found)))
-            if key not in seen and len(seen) < shown:
-                seen.add(key)
-                print(f"       strace: {wanted}\n       rtrace: {found}")
+    show(differences, examples, shown)
     return bool(differences or unused)
 
 

@@ -4,9 +4,10 @@ use super::constants::{has_flag, hex, is_called};
 use super::forms;
 use super::part::{self, is_shown};
 use super::value::Options;
+use super::words;
 use crate::beauty::decode::{Argument, Decoded, Values};
 use crate::beauty::row::{Flow, Form, Part, Side, Test, When};
-use crate::beauty::value::Value;
+use crate::beauty::value::{Returned, Value};
 use crate::text::number;
 use smallvec::SmallVec;
 
@@ -35,7 +36,6 @@ struct Shown<'d, 'a> {
 /// `names`: each has its name.
 pub fn write(out: &mut Vec<u8>, decoded: &Decoded, half: Half, names: bool, options: Options) {
     let arguments = shown(decoded);
-    let is_written = |one: &Shown| one.part.side != Side::Before && one.argument.row().is_some_and(|row| row.flow != Flow::In);
     let first_written = || arguments.iter().position(is_written).unwrap_or(arguments.len());
     let range = match half {
         Half::Both => 0..arguments.len(),
@@ -54,6 +54,17 @@ pub fn write(out: &mut Vec<u8>, decoded: &Decoded, half: Half, names: bool, opti
             None => whole(out, values, part, options),
         }
     }
+}
+
+/// Returns whether strace writes something about the arguments of a call only when it has returned.
+pub fn has_second_half(decoded: &Decoded) -> bool {
+    let is_behind = || parts(decoded).is_some_and(|parts| parts.iter().any(|part| part.is_behind));
+    shown(decoded).iter().any(is_written) || is_behind()
+}
+
+/// Returns whether the kernel writes an argument, so that strace shows it when the call has returned.
+fn is_written(one: &Shown) -> bool {
+    one.part.side != Side::Before && one.argument.row().is_some_and(|row| row.flow != Flow::In)
 }
 
 /// Appends all arguments as numbers (`-e raw=`).
@@ -98,6 +109,17 @@ fn shown<'d, 'a>(decoded: &'d Decoded<'a>) -> SmallVec<[Shown<'d, 'a>; 6]> {
             }
             (Form::Bytes, Values::Entry(value) | Values::Exit(value)) if !matches!(value, Value::Str(_) | Value::Unread(_)) => {
                 Values::Entry(argument.bytes())
+            }
+            (Form::Words, Values::Entry(value)) => {
+                let words = words::of_nodes(&argument, decoded.args(), &value);
+                Values::Entry(words.unwrap_or(value))
+            }
+            (Form::Words, Values::Exit(value)) => {
+                let words = words::of_nodes(&argument, decoded.args(), &value);
+                Values::Exit(words.unwrap_or(value))
+            }
+            (Form::Success, _) if matches!(decoded.returned(), Returned::Error(_)) => {
+                Values::Entry(Value::Address(argument.registers().first().copied().unwrap_or_default()))
             }
             (_, values) => values,
         };

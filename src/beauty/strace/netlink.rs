@@ -1,5 +1,6 @@
 //! Prints netlink messages, whose headers strace puts into brackets of their own.
 
+use super::constants::is_called;
 use super::forms;
 use super::numbers::raw;
 use super::part::write_as;
@@ -25,10 +26,14 @@ pub fn message(out: &mut Vec<u8>, of: &StructValue, options: Options) {
     }
     out.push(b'[');
     members_of(out, &header, false, options);
-    for (_, value) in &after {
-        out.extend_from_slice(b", ");
+    // An error and its attributes have brackets of their own.
+    let is_error = after.len() > 1 && header.iter().any(|(_, value)| is_called(value, "NLMSG_ERROR"));
+    out.extend_from_slice(if is_error { b", [" } else { b", " });
+    for (at, (_, value)) in after.iter().enumerate() {
+        out.extend_from_slice(if at > 0 { b", " } else { b"" });
         write(out, value, options);
     }
+    out.extend_from_slice(if is_error { b"]" } else { b"" });
     out.extend_from_slice(if of.more { b", ...]" } else { b"]" });
 }
 

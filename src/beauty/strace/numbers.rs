@@ -41,6 +41,11 @@ pub fn number_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options)
         (Form::Int, value) if raw(value).is_some() => number::int(out, i64::from(raw(value).unwrap_or_default() as i32)),
         (Form::Number, Value::Address(address)) => number::uint(out, *address),
         (Form::Null, Value::Uint(0) | Value::Int(0) | Value::Hex(0)) => out.extend_from_slice(b"NULL"),
+        (Form::Single, Value::Flags { table, bits }) => write(out, &Value::Symbol { table, value: *bits }, options),
+        (Form::Field, Value::Flags { table, bits }) => {
+            let mask = table.fields.first().map_or(u64::MAX, |field| field.mask);
+            number::uint(out, (bits & mask) >> mask.trailing_zeros());
+        }
         (Form::Skid, Value::Flags { bits, .. }) => skid(out, *bits),
         (Form::Hex32, Value::Int(value)) => hex(out, u64::from(*value as u32)),
         (Form::Hex8, value) if raw(value).is_some() => match raw(value) {
@@ -71,7 +76,11 @@ pub fn number_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options)
         (Form::Private, Value::Flags { table, bits }) => {
             in_style(out, options.constants, true, |out| hex(out, *bits), |out| private(out, table, *bits));
         }
-        (Form::Pton, Value::Ip(address @ IpAddr::V6(_))) => _ = write!(out, "inet_pton(AF_INET6, \"{address}\", &sin6_addr)"),
+        (Form::Pton, Value::Ip(IpAddr::V6(_))) => {
+            out.extend_from_slice(b"inet_pton(AF_INET6, ");
+            write(out, value, options);
+            out.extend_from_slice(b", &sin6_addr)");
+        }
         _ => write(out, value, options),
     }
 }

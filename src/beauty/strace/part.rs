@@ -2,9 +2,11 @@
 
 use super::constants::{bar, has_flag, hex, is_called, is_zero};
 use super::forms;
+use super::handle;
 use super::numbers::{date, is_of_number, number_as, raw};
 use super::quote;
 use super::value::{self, Options, close, list, members_of, string, write};
+use super::words;
 use crate::beauty::row::{Form, Part, Side, Test};
 use crate::beauty::table::FlagPart;
 use crate::beauty::value::{ArrayValue, StructValue, Text, Value};
@@ -62,7 +64,7 @@ pub fn structure(out: &mut Vec<u8>, of: &StructValue, name: &str, options: Optio
         if is_hidden {
             continue;
         }
-        let absent = (part.form == Form::OrZero).then_some(&Value::Uint(0));
+        let absent = (part.test == Test::Unused).then_some(&Value::Uint(0));
         let value = value_of(part.name).or(absent).filter(|value| is_shown(part, value, &holds));
         let Some(value) = value else { continue };
         if part.form == Form::Dots || part.is_verbose && !options.whole {
@@ -167,6 +169,7 @@ pub fn write_both(out: &mut Vec<u8>, both: &[Value; 2], part: &Part, options: Op
         Side::After => write_as(out, after, part.form, options),
         Side::Merged => write_as(out, &merged(before, after), part.form, options),
         Side::Both if part.form == Form::Plain => super::change::write(out, before, after, options),
+        Side::Both if part.form == Form::Handle => handle::write_both(out, before, Some(after), options),
         Side::Both => {
             let (mut old, mut new) = (Vec::new(), Vec::new());
             write_as(&mut old, before, part.form, options);
@@ -196,7 +199,7 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
         (Form::Blanks, Value::Array(of)) => list(out, of, b" ", options),
         (Form::Date, Value::Array(of)) => elements(out, of, form, options),
         (Form::Elements, Value::Array(of)) => elements(out, of, form, options),
-        (Form::Entries, Value::Array(of)) if !options.whole => entries(out, of),
+        (Form::Entries, Value::Array(of)) if !options.whole => value::entries(out, of.address, of.items.len() as u64, of.more),
         (Form::HexString, Value::Str(text)) => string(out, text, InHex::Always, options),
         (Form::Mac, Value::Str(text)) => mac(out, &text.bytes),
         (Form::Path, Value::Str(text)) => path(out, text, options),
@@ -213,8 +216,11 @@ pub fn write_as(out: &mut Vec<u8>, value: &Value, form: Form, options: Options) 
             out.extend_from_slice(if text.cut || text.bytes.len() >= COMM_MAX { b"..." } else { b"" });
         }
         (Form::Option, Value::Str(text)) => option(out, text, options),
+        (Form::Handle, Value::Struct(_)) => handle::write_both(out, value, None, options),
+        (Form::Whole, Value::Str(Text { address: address @ 1.., .. })) => number::hex(out, *address),
         (Form::Shifted, Value::Array(of)) => shifted(out, of, options),
         (Form::Text, Value::Str(text)) => quote::quoted(out, text.bytes.strip_suffix(b"\0").unwrap_or(&text.bytes), options.hex),
+        (Form::Words, Value::Array(of)) if matches!(of.items[..], [Value::Hex(_), ..]) => words::write(out, of, options),
         (Form::Vars, Value::Array(ArrayValue { address: address @ 1.., items, .. })) if !options.whole => {
             value::uncopied(out, *address, items.len() as u64, false);
         }
@@ -243,14 +249,6 @@ fn elements(out: &mut Vec<u8>, of: &ArrayValue, form: Form, options: Options) {
         number_as(out, item, form, options);
     }
     close(out, of.items.is_empty(), of.more, b']');
-}
-
-/// Appends the number of the entries of a directory. There may be more if not all were copied.
-fn entries(out: &mut Vec<u8>, of: &ArrayValue) {
-    number::hex(out, of.address);
-    let more = if of.more { "at least " } else { "" };
-    // Writing to a Vec does not fail.
-    _ = write!(out, " /* {more}{} entries */", of.items.len());
 }
 
 /// Appends the value of a socket option, or its address if it was not copied.

@@ -75,10 +75,14 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
             constants::in_style(out, options.constants, true, number, |out| make_device(out, major, minor));
         }
         Value::Str(text) => string(out, text, options.hex, options),
-        // Writing to a Vec does not fail.
-        Value::Ip(IpAddr::V4(address)) => in_network_order(out, &address.octets(), &format!("inet_addr(\"{address}\")"), options),
-        Value::Ip(IpAddr::V6(address)) => _ = write!(out, "\"{address}\""),
-        Value::Port(port) => in_network_order(out, &(port.0 as u16).to_be_bytes(), &format!("htons({})", port.0), options),
+        Value::Ip(IpAddr::V4(address)) => {
+            let mut call = b"inet_addr(".to_vec();
+            quote::quoted(&mut call, address.to_string().as_bytes(), options.hex);
+            call.push(b')');
+            in_network_order(out, &address.octets(), &call, options);
+        }
+        Value::Ip(address @ IpAddr::V6(_)) => quote::quoted(out, address.to_string().as_bytes(), options.hex),
+        Value::Port(port) => in_network_order(out, &(port.0 as u16).to_be_bytes(), format!("htons({})", port.0).as_bytes(), options),
         Value::SignalCode { signal, code } => signal_code(out, *signal, *code, options.constants),
         Value::WaitStatus(status) => wait_status(out, *status),
         Value::SocketAddress(address) => _ = write!(out, "{address}"),
@@ -102,11 +106,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value, options: Options) {
             out.push(b'~');
             array(out, of, options);
         }
-        Value::Entries { count, first, .. } => {
-            number::hex(out, first.address);
-            // Writing to a Vec does not fail.
-            _ = write!(out, " /* {count} entries */");
-        }
+        Value::Entries { count, first, or_more } => entries(out, first.address, *count, *or_more),
         Value::Errno(number) => match errno::name(*number) {
             Some(name) => {
                 out.push(b'-');
@@ -129,9 +129,9 @@ fn descriptor(out: &mut Vec<u8>, fd: i32, file: Option<&File>, is_directory: boo
 }
 
 /// Writes a number that memory has in network byte order by the macro or function of C that makes it, or as its bytes.
-fn in_network_order(out: &mut Vec<u8>, bytes: &[u8], name: &str, options: Options) {
+fn in_network_order(out: &mut Vec<u8>, bytes: &[u8], name: &[u8], options: Options) {
     let bytes = |out: &mut Vec<u8>| quote::quoted(out, bytes, InHex::Always);
-    constants::in_style(out, options.constants, true, bytes, |out| out.extend_from_slice(name.as_bytes()));
+    constants::in_style(out, options.constants, true, bytes, |out| out.extend_from_slice(name));
 }
 
 fn make_device(out: &mut Vec<u8>, major: u64, minor: u64) {
@@ -206,6 +206,13 @@ pub fn uncopied(out: &mut Vec<u8>, address: u64, count: u64, or_more: bool) {
     let more = if or_more { ", unterminated" } else { "" };
     // Writing to a Vec does not fail.
     _ = write!(out, " /* {count} {name}{more} */");
+}
+
+/// Appends the number of the entries of a directory. There may be more if not all were copied.
+pub fn entries(out: &mut Vec<u8>, address: u64, count: u64, or_more: bool) {
+    number::hex(out, address);
+    // Writing to a Vec does not fail.
+    _ = write!(out, " /* {}{count} entries */", if or_more { "at least " } else { "" });
 }
 
 /// Writes the type and permissions of a file: `S_IFREG|0644`.

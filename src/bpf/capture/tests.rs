@@ -146,6 +146,7 @@ fn descriptors_in_memory_and_of_other_processes_are_found() {
     let of = |name: &str, choice| capture(name, Abi::X86_64, choice).indirect_fds;
     assert_eq!([of("read", None), of("poll", None), of("ppoll", None)], [IndirectFds::None, IndirectFds::Polled, IndirectFds::Polled]);
     assert_eq!(of("pidfd_getfd", None), IndirectFds::Fetched);
+    assert_eq!([of("pipe", None), of("pipe2", None), of("socketpair", None)], [IndirectFds::Pipe, IndirectFds::Pipe, IndirectFds::Pair]);
     assert_eq!(of("bpf", Some(15)), IndirectFds::First, "BPF_OBJ_GET_INFO_BY_FD");
     const KCMP_FILE: u64 = 0;
     const KCMP_EPOLL_TFD: u64 = 7;

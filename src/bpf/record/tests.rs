@@ -17,6 +17,7 @@ fn call() -> Call {
         files: Default::default(),
         lost_before: 0,
         shown_pending: false,
+        killed: false,
         pids: crate::event::PidTranslation::Same,
         ids: Vec::new(),
         stack: None,
@@ -32,7 +33,7 @@ pub(crate) fn written(seen: &CallRecord, pieces: &[u8]) -> Vec<u8> {
     raw.extend([seen.nr as u32, seen.tid as u32, seen.pid as u32, seen.lost, seen.late].iter().flat_map(|half| half.to_le_bytes()));
     raw.extend((pieces.len() as u16).to_le_bytes());
     let bits = (u8::from(seen.injected) * INJECTED) | (u8::from(seen.no_entry) * NO_ENTRY) | (u8::from(seen.shown) * SHOWN);
-    raw.extend([seen.kind as u8, bits | seen.abi as u8]);
+    raw.extend([seen.kind as u8, bits | (u8::from(seen.killed) * KILLED) | seen.abi as u8]);
     raw.extend(pieces);
     raw
 }
@@ -54,6 +55,7 @@ pub(crate) fn returned(tid: i32, nr: i32, start: u64, end: u64) -> CallRecord<'s
         injected: false,
         no_entry: false,
         shown: false,
+        killed: false,
         nested: false,
         pieces: &[],
     }

@@ -57,8 +57,12 @@ bitflags! {
         const ATTACH = 1;
         /// Lines about ends of tasks.
         const EXIT = 2;
+        /// Lines about the ABI of a task's calls.
+        const PERSONALITY = 4;
+        /// Lines about threads whose number another thread takes over.
+        const SUPERSEDED = 8;
         /// Lines that rtrace never prints.
-        const OTHERS = 4;
+        const OTHERS = 16;
     }
 
     /// What is shown of the numbers of tasks.
@@ -93,7 +97,7 @@ impl Expressions {
             files: [Files::empty(), Files::PATH, Files::all()][usize::from(options.files.min(2))],
             has_files: false,
             pids: Pids::empty(),
-            quiet: [Quiet::empty(), Quiet::ATTACH, Quiet::all()][usize::from(options.quieter.min(2))],
+            quiet: QUIETER[usize::from(options.quieter.min(3))],
             has_quiet: false,
         };
         for expression in &options.expression {
@@ -193,10 +197,14 @@ const QUIET: [(&str, Quiet); 9] = [
     ("exit", Quiet::EXIT),
     ("exits", Quiet::EXIT),
     ("path-resolution", Quiet::OTHERS),
-    ("superseded", Quiet::OTHERS),
-    ("personality", Quiet::OTHERS),
-    ("thread-execve", Quiet::OTHERS),
+    ("superseded", Quiet::SUPERSEDED),
+    ("personality", Quiet::PERSONALITY),
+    ("thread-execve", Quiet::SUPERSEDED),
 ];
+
+/// What `-q`, `-qq` and `-qqq` hide, and what is hidden without them.
+const QUIETER: [Quiet; 4] =
+    [Quiet::empty(), Quiet::ATTACH.union(Quiet::PERSONALITY), Quiet::ATTACH.union(Quiet::PERSONALITY).union(Quiet::EXIT), Quiet::all()];
 
 /// The words of `decode-pids=`.
 const PIDS: [(&str, Pids); 4] = [("all", Pids::all()), ("none", Pids::empty()), ("comm", Pids::COMM), ("pidns", Pids::PIDNS)];

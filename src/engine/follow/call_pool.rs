@@ -36,6 +36,7 @@ impl CallPool {
             files: SmallVec::new(),
             lost_before: 0,
             shown_pending: false,
+            killed: false,
             pids: PidTranslation::default(),
             ids: Vec::new(),
             stack: None,
@@ -58,7 +59,7 @@ impl CallPool {
     pub fn put_back(&mut self, mut call: Box<Call>) {
         if self.calls.len() < POOL_MAX {
             (call.entry, call.exit, call.args, call.shown_pending) = (EntryState::Seen, ExitState::Pending, None, false);
-            (call.pids, call.lost_before) = (PidTranslation::default(), 0);
+            (call.pids, call.lost_before, call.killed) = (PidTranslation::default(), 0, false);
             call.request = None;
             call.ids.clear();
             call.pieces.clear();

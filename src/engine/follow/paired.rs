@@ -226,6 +226,7 @@ impl Follower {
         }
         call.lost_before = u64::from(call_record.lost);
         call.shown_pending = call_record.shown;
+        call.killed = call_record.killed;
         call.pids = PidTranslation::of(call_record.nested);
         self.reported.complete(call_record, &mut call);
         call
