@@ -2,7 +2,10 @@
 
 pub mod filter;
 pub mod inject;
+mod recording;
 pub mod select;
+
+pub use recording::{Recording, Replay};
 
 use crate::probe::grammar::Probe;
 use crate::session::{CallGraph, Terms};
@@ -148,30 +151,6 @@ pub struct Trace {
     pub recording: Option<Recording>,
     /// Messages about the command line, which `-q` suppresses.
     pub notices: Vec<String>,
-}
-
-/// `rtrace record` and `--record`: a trace is recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recording {
-    /// The file.
-    pub path: PathBuf,
-    /// The options that select calls and events, as words of a command line. A replay selects by them.
-    pub selection: Vec<String>,
-    /// The trace is only recorded, and not shown.
-    pub is_alone: bool,
-}
-
-/// `-i`: a recording is shown.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Replay {
-    /// The recording.
-    pub file: PathBuf,
-    /// What is shown of it, and how. The target means nothing.
-    pub trace: Trace,
-    /// The words of the command line, for parsing them again behind those of the recording.
-    pub words: Vec<OsString>,
-    /// The words select calls and events.
-    pub selects: bool,
 }
 
 /// The traced tasks.

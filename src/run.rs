@@ -83,10 +83,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     own_only::check_plan(&plan)?;
     objects.load(&plan.targets, plan.outputs_inherit(), programs.as_ref())?;
     let mut notices = Notices::default();
-    // With file capabilities, other events are not permitted anyway.
-    if let Some(why) = tracefs.why_absent().filter(|_| !file_capabilities::are_present()) {
-        notices.say(NoticeCode::OnlySyscalls, format!("only syscalls are traced, without signals and other events: {why}"));
-    }
+    notices.say_absent(&tracefs);
     let command = match &request.target {
         Target::Command(command) => Some(command),
         Target::Running { timer, .. } => timer.as_ref(),
@@ -103,17 +100,12 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let throttle = traced.filter(|_| request.run.lossless).map(Throttle::create).transpose()?;
 
     let recording = request.recording.as_ref().map(|of| Ok::<_, anyhow::Error>((of, record::create(&of.path)?))).transpose()?;
-    let output = match &request.recording {
-        Some(recording) if recording.is_alone => None,
-        _ => Some(Output::open(&request.output)?),
-    };
+    let is_alone = request.recording.as_ref().is_some_and(|recording| recording.is_alone);
+    let output = (!is_alone).then(|| Output::open(&request.output)).transpose()?;
     plan.leave_out(output.iter().flat_map(|output| output_readers(request, output)));
     let files = Guarded::default();
     plan.leave_out(file_reader(&plan, &files));
-    let is_alone = output.is_none();
-    plan.show_pending(request.show.pending.unwrap_or_else(|| {
-        is_alone || output.as_ref().is_some_and(Output::is_watched) || sinks::is_interleaved(request, &sinks::Tasks::of(request))
-    }));
+    plan.show_pending(sinks::shows_pending(request, output.as_ref()));
     let plan = plan;
     print_plan(request, &plan, &mut notices);
     let (sender, receiver) = queue(plan.buffers.queue);
@@ -122,7 +114,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let worker = worker::start(request, &plan, sinks, receiver, Arc::clone(&enough), files)?;
     let armed = arm::arm(&plan, traced, programs, objects).map_err(|error| run_events.refusal(&tracefs).unwrap_or(error))?;
     let throttle = throttle.map(|throttle| throttle::start(throttle, &plan, &armed, &mut notices)).transpose()?;
-    let session = Arc::new(session::session(&plan, &armed, request.show.time.is_local()));
+    let session = Arc::new(session::session(&plan, &armed, request.show.time.is_local() || request.recording.is_some()));
     let shown = plan.bind(request, &session)?;
     let recording = recording.map(|(of, file)| record::begin(of, file, &plan, &session, &tracefs)).transpose()?;
     let mut run = Run {
@@ -174,6 +166,13 @@ fn prepare(command: &request::Command, request: &Trace) -> Result<Program, ExitC
 struct Notices(Vec<(Time, Notice)>);
 
 impl Notices {
+    /// Says that there is no tracefs. With file capabilities, other events than syscalls are not permitted anyway.
+    fn say_absent(&mut self, tracefs: &Tracefs) {
+        if let Some(why) = tracefs.why_absent().filter(|_| !file_capabilities::are_present()) {
+            self.say(NoticeCode::OnlySyscalls, format!("only syscalls are traced, without signals and other events: {why}"));
+        }
+    }
+
     /// Prints a notice, and keeps it for the stream.
     fn say(&mut self, code: NoticeCode, text: String) {
         self.0.push((clock::now(), say::notice(code, text)));

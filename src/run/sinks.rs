@@ -48,6 +48,13 @@ pub fn is_interleaved(request: &Trace, tasks: &Tasks) -> bool {
     is_asked && show.outcomes == Outcomes::all() && !plan::has_stacks(request)
 }
 
+/// Returns whether calls in flight are listed: for lines of such calls, for lines in the order of strace, and for
+/// recordings that are not shown, of which a replay may show them.
+pub fn shows_pending(request: &Trace, output: Option<&Output>) -> bool {
+    let is_wanted = || output.is_none_or(|output| output.is_watched() || is_interleaved(request, &Tasks::of(request)));
+    request.show.pending.unwrap_or_else(is_wanted)
+}
+
 /// The sinks of a run before their thread starts.
 pub struct Planned {
     show: Show,

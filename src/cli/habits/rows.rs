@@ -78,9 +78,9 @@ pub const HABITS: &[Habit] = &[
     option(&["-c", "--summary-only"], "-c ls", "-c is strace's summary; write -s (with the lines: -S)", "-s ls"),
     option(&["-d", "--debug"], "-d ls", "-d is strace's debugging output; write -v, which reports what rtrace does and why", "-v ls"),
     option(
-        &["-i", "--instruction-pointer"],
-        "-i ls",
-        "strace's -i prints the address of each call; write --call-graph dwarf --max-stack 1 (perf's -i FILE replays; rtrace cannot)",
+        &["--instruction-pointer"],
+        "--instruction-pointer ls",
+        "strace's -i prints the address of each call; write --call-graph dwarf --max-stack 1 (-i FILE shows a recording)",
         "--call-graph dwarf --max-stack 1 ls",
     ),
     option(

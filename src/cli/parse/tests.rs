@@ -112,10 +112,10 @@ fn commands_that_list_something_accept_json() {
 
 #[test]
 fn reserved_words_are_not_taken_for_programs() {
-    let sentence = "this version has no `rtrace record` (the word is reserved); to trace a program called record: rtrace -- record";
-    assert_eq!(refused(&["record"]), sentence);
-    assert_eq!(refused(&["-s", "record", "--", "x"]), sentence);
-    assert_eq!(argv(&traced(&["/usr/bin/record"]).target), ["/usr/bin/record"]);
+    let sentence = "this version has no `rtrace report` (the word is reserved); to trace a program called report: rtrace -- report";
+    assert_eq!(refused(&["report"]), sentence);
+    assert_eq!(refused(&["-s", "report", "--", "x"]), sentence);
+    assert_eq!(argv(&traced(&["/usr/bin/report"]).target), ["/usr/bin/report"]);
 }
 
 #[test]
