@@ -10,7 +10,7 @@
 //! calls that began before them are known.
 
 use super::{Sink, TraceResult, View};
-use crate::event::{Call, CallId, EntryState, Event, EventKind, ExitState, TaskEnd, Time};
+use crate::event::{Call, CallId, EntryState, Event, EventKind, ExitState, TaskEnd, TaskId, Time};
 use crate::show::strace::Lines;
 use libc::SIGKILL;
 use rustc_hash::FxHashSet;
@@ -135,7 +135,9 @@ impl<S: Sink> Interleaved<S> {
         let Some(call) = call_of(&event) else { return Ok(()) };
         self.split.insert(call.id);
         let pending = Call { exit: ExitState::Pending, shown_pending: false, ..call.clone() };
-        self.inner.event(&Event { time: call.id.start, kind: EventKind::Pending(Box::new(pending)), ..(*event).clone() }, view)
+        // An exec by another thread than the leader ends with the leader's number.
+        let task = TaskId { tid: call.id.tid, ..event.task };
+        self.inner.event(&Event { time: call.id.start, task, kind: EventKind::Pending(Box::new(pending)), ..(*event).clone() }, view)
     }
 
     /// Returns whether the style prints a line for an event that is no call.
