@@ -20,6 +20,13 @@ pub enum Request {
     Trace(Box<Trace>),
     /// Show a recording.
     Replay(Box<Replay>),
+    /// `rtrace diff`: compare two recordings.
+    Diff {
+        /// The recordings.
+        recordings: [PathBuf; 2],
+        /// The format of the answer.
+        format: AnswerFormat,
+    },
     /// `rtrace list`: list what can be traced.
     List {
         /// What to list.

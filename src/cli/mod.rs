@@ -8,6 +8,7 @@ mod choices;
 pub mod complete;
 pub mod completions;
 pub mod config;
+mod diff;
 pub mod habits;
 mod json;
 pub mod list;

@@ -94,6 +94,7 @@ fn request_of_subcommand(subcommand: Sub) -> Result<Request, Stop> {
         Sub::Check { setup: false, json, .. } => Ok(Request::Check(answer_format(json))),
         Sub::Check { group, program, .. } => setup(group, program),
         Sub::Probe { what } => Ok(Request::Probe(probe::probing(what))),
+        Sub::Diff { first, second, json } => Ok(Request::Diff { recordings: [first, second], format: answer_format(json) }),
         Sub::Completions { shell } => Ok(Request::Completions(shell)),
         Sub::Complete { words } => Ok(Request::Complete(words)),
         // The caller has the words.

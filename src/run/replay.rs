@@ -74,7 +74,7 @@ pub fn replay(request: &Trace, mut reader: Reader, has_own_selection: bool) -> a
 
 /// Says what is wrong with the file. A file that was not completed mostly ends inside a record, which needs no sentence
 /// of its own.
-fn say_damages(reader: &Reader) {
+pub(super) fn say_damages(reader: &Reader) {
     const SENTENCES_MAX: usize = 8;
     let damages = reader.damages();
     for damage in damages.iter().take(SENTENCES_MAX) {
@@ -89,7 +89,7 @@ fn say_damages(reader: &Reader) {
 }
 
 /// Returns the session of a recording for this request.
-fn session(request: &Trace, mut session: Session, has_own_selection: bool) -> Session {
+pub(super) fn session(request: &Trace, mut session: Session, has_own_selection: bool) -> Session {
     if has_own_selection {
         // The items of this request are others than those that the events were created for.
         session.events.events.iter_mut().for_each(|spec| spec.terms.created_for = None);
@@ -105,7 +105,7 @@ fn session(request: &Trace, mut session: Session, has_own_selection: bool) -> Se
 }
 
 /// Returns which events of a recording are shown.
-fn bind(request: &Trace, session: &Session) -> anyhow::Result<gate::Settings> {
+pub(super) fn bind(request: &Trace, session: &Session) -> anyhow::Result<gate::Settings> {
     let selection = select::resolve(&request.what.items, request.what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|why| anyhow!(why))?;
     let stream = gate::Stream {
         events: session.events.events.iter().collect(),
@@ -120,7 +120,7 @@ fn bind(request: &Trace, session: &Session) -> anyhow::Result<gate::Settings> {
 
 /// The files of the traced machine, which a replay does not have.
 #[derive(Clone, Debug)]
-struct NoFiles;
+pub(super) struct NoFiles;
 
 impl Files for NoFiles {
     fn find(&mut self, _: Want<'_>) -> Option<Box<dyn ReadAt>> {
