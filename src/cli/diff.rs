@@ -1,6 +1,6 @@
 //! `rtrace diff`: prints what a second run did otherwise.
 
-use super::{ExitCode, environment, parse, stdout};
+use super::{ExitCode, environment, json, parse, stdout};
 use crate::diff::{self, Outline, Words};
 use crate::interrupt;
 use crate::recording::Reader;
@@ -19,14 +19,13 @@ pub fn print([a, b]: &[PathBuf; 2], format: AnswerFormat) -> anyhow::Result<Exit
     let (first, words) = outline(a, Words::default())?;
     let (second, words) = outline(b, words)?;
     let differences = diff::compare([&first, &second], &words);
-    let text = match format {
+    match format {
         AnswerFormat::Text => {
             let names = names(a, b);
-            diff::text(&differences, [&names[0], &names[1]], &words)
+            stdout::print(&diff::text(&differences, [&names[0], &names[1]], &words))?
         }
-        AnswerFormat::Json => diff::json(&differences, &words)?,
+        AnswerFormat::Json => json::print("diff", diff::objects(&differences, &words))?,
     };
-    stdout::print(&text)?;
     Ok(if differences.is_empty() { ExitCode::Success } else { ExitCode::Differ })
 }
 

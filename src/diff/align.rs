@@ -2,7 +2,7 @@
 //!
 //! The trees are walked from their roots. Two nodes correspond if their parents do and they run the same program with
 //! the same arguments; if there is no such node, those that run a program of the same name, in the order of their first
-//! start. A single program on each side that is left then is another version of the same one.
+//! start. If each recording begins with a single program, these correspond in any case: one is another version.
 
 use super::outline::{Image, Node, Outline};
 use super::words::{Word, Words};
@@ -29,7 +29,8 @@ pub fn align(outlines: [&Outline; 2], words: &Words) -> Alignment {
         let image = |side: usize, node: usize| &outlines[side].nodes[node].image;
         pending.extend(matched(&mut left, &|side, node| Some(image(side, node).clone())));
         pending.extend(matched(&mut left, &|side, node| short_name(&outlines[side].nodes[node], words).map(<[u8]>::to_vec)));
-        if let ([one], [other]) = (&left[0][..], &left[1][..])
+        if pair == [0, 0]
+            && let ([one], [other]) = (&left[0][..], &left[1][..])
             && matches!((image(0, *one), image(1, *other)), (Image::Program { .. }, Image::Program { .. }))
         {
             pending.push_back([*one, *other]);

@@ -67,6 +67,13 @@ impl Calls {
     }
 }
 
+impl Group {
+    /// Returns whether a call on the file succeeded.
+    pub fn worked(&self, side: Side) -> bool {
+        self.calls.values().any(|calls| calls[side.index()].worked())
+    }
+}
+
 /// Returns the calls of both recordings by the file that they are about, in the order of their first calls.
 pub fn groups(uses: [&FxHashMap<Use, Tally>; 2]) -> Vec<(Word, Group)> {
     let mut groups: FxHashMap<Word, Group> = FxHashMap::default();
@@ -118,7 +125,7 @@ fn only_in(side: Side, group: &Group) -> What {
     let errnos: BTreeSet<i32> = of_side().flat_map(|(_, calls)| calls.errnos.iter().copied()).collect();
     match of_side().any(|(_, calls)| calls.worked()) || errnos.is_empty() {
         true => What::Uses { side, calls },
-        false => What::Tries { side, calls, errnos },
+        false => What::Tries { side, calls, errnos, found: false },
     }
 }
 

@@ -1,11 +1,13 @@
 //! Compares two outlines.
 
-use super::align::{Alignment, align};
-use super::calls::{Group, compare_group, groups};
+use super::align::{Alignment, align, base_name};
+use super::calls::{compare_group, groups};
+use super::described::STANDARD_ERROR;
 use super::difference::{Difference, Side, What};
 use super::fold;
 use super::outline::{End, Image, Outline};
 use super::words::{Word, Words};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
 /// Returns the differences, those first that say most about why one run works and another does not.
@@ -20,18 +22,30 @@ pub fn compare(outlines: [&Outline; 2], words: &Words) -> Vec<Difference> {
         if ends[0] != ends[1] && !ends.iter().any(BTreeSet::is_empty) {
             add(What::Ends(ends), Vec::new(), 0);
         }
+        let mut complains = false;
         for side in Side::BOTH {
             if let (Some(text), None) = (&nodes[side.index()].complaint, &nodes[side.other().index()].complaint) {
                 add(What::Complains { side, text: text.clone() }, Vec::new(), 0);
+                complains = true;
             }
         }
         if nodes[0].image != nodes[1].image {
             add(What::Arguments(nodes.map(|node| command(&node.image))), Vec::new(), 0);
         }
-        for (object, group) in groups(nodes.map(|node| &node.uses)) {
-            let objects: Vec<Word> = (object != Word::EMPTY).then_some(object).into_iter().collect();
-            let Group { first, .. } = group;
-            compare_group(&group, object != Word::EMPTY).into_iter().for_each(|what| add(what, objects.clone(), first));
+        let groups = groups(nodes.map(|node| &node.uses));
+        let of_side = |side| groups.iter().filter(move |(_, group)| group.worked(side)).map(|(object, _)| base_name(words, *object));
+        let worked = [Side::A, Side::B].map(|side| of_side(side).collect::<FxHashSet<&[u8]>>());
+        for (object, group) in &groups {
+            if complains && words.text(*object) == STANDARD_ERROR {
+                continue;
+            }
+            let objects: Vec<Word> = (*object != Word::EMPTY).then_some(*object).into_iter().collect();
+            for mut what in compare_group(group, !objects.is_empty()) {
+                if let What::Tries { side, found, .. } = &mut what {
+                    *found = worked[side.index()].contains(base_name(words, *object));
+                }
+                add(what, objects.clone(), group.first);
+            }
         }
     }
     for side in Side::BOTH {

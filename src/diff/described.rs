@@ -15,6 +15,9 @@ use std::net::SocketAddr;
 /// The first port that the kernel gives to a socket by itself (net.ipv4.ip_local_port_range).
 const EPHEMERAL: u16 = 32768;
 
+/// The object of calls on the descriptor 2.
+pub const STANDARD_ERROR: &[u8] = b"standard error";
+
 /// The most bytes of an object or a detail.
 const TEXT_MAX: usize = 4096;
 
@@ -37,8 +40,8 @@ pub struct Described {
     pub complaint: Option<Vec<u8>>,
 }
 
-/// Describes a call of this process.
-pub fn describe(call: &Call, names: &RandomNames, pid: i32) -> Described {
+/// Describes a call of a process. `pids` are its number and those of its ancestors.
+pub fn describe(call: &Call, names: &RandomNames, pids: &[i32]) -> Described {
     let decoded = Decoded::new(call, Context::new(&|_| None, 1 << 12));
     let mut out = Described::default();
     let mut paths: Vec<Vec<u8>> = Vec::new();
@@ -50,11 +53,11 @@ pub fn describe(call: &Call, names: &RandomNames, pid: i32) -> Described {
         let Some(value) = values.entry() else { continue };
         match value {
             Value::DirFd { fd, file } => folder = Some((*fd, *file)),
-            Value::Fd { fd, file } if paths.is_empty() => out.of_descriptor(*fd, *file, &mut paths, (names, pid)),
+            Value::Fd { fd, file } if paths.is_empty() => out.of_descriptor(*fd, *file, &mut paths, (names, pids)),
             Value::Str(text) if matches!(argument.row().map(|row| row.kind), Some(ArgumentKind::Path)) => {
                 let folder = folder.take();
                 match folder.filter(|_| text.bytes.is_empty()) {
-                    Some((fd, file)) => out.of_descriptor(fd, file, &mut paths, (names, pid)),
+                    Some((fd, file)) => out.of_descriptor(fd, file, &mut paths, (names, pids)),
                     None => paths.push(path(folder.and_then(|(_, file)| file), &text.bytes)),
                 }
             }
@@ -62,7 +65,7 @@ pub fn describe(call: &Call, names: &RandomNames, pid: i32) -> Described {
                 out.complaint = Some(text.bytes.to_vec());
             }
             Value::Array(array) if matches!(name, "execve" | "execveat") && out.args.is_empty() => {
-                out.args = array.items.iter().filter_map(|item| string(item, names, pid)).collect();
+                out.args = array.items.iter().filter_map(|item| word(item, names, pids)).collect();
             }
             Value::Octal(bits) => mode = Some(*bits),
             value => {
@@ -74,7 +77,7 @@ pub fn describe(call: &Call, names: &RandomNames, pid: i32) -> Described {
         }
     }
     if let Some((fd, file)) = folder.filter(|_| paths.is_empty()) {
-        out.of_descriptor(fd, file, &mut paths, (names, pid));
+        out.of_descriptor(fd, file, &mut paths, (names, pids));
     }
     const EXCLUSIVE: u64 = (libc::O_CREAT | libc::O_EXCL) as u64;
     out.creates = match (paths.first(), name) {
@@ -87,7 +90,7 @@ pub fn describe(call: &Call, names: &RandomNames, pid: i32) -> Described {
         if !out.object.is_empty() {
             out.object.extend(b" -> ");
         }
-        out.object.extend(names.without(&path, pid));
+        out.object.extend(names.without(&path, pids));
     }
     out.object.truncate(TEXT_MAX);
     out.detail.truncate(TEXT_MAX);
@@ -104,12 +107,13 @@ pub fn name(call: &Call) -> Vec<u8> {
 impl Described {
     /// Takes the descriptor that the call is about. Where the standard streams lead to is the caller's choice, and no
     /// property of the program.
-    fn of_descriptor(&mut self, fd: i32, file: Option<&File>, paths: &mut Vec<Vec<u8>>, (names, pid): (&RandomNames, i32)) {
-        const STREAMS: [&[u8]; 3] = [b"standard input", b"standard output", b"standard error"];
+    fn of_descriptor(&mut self, fd: i32, file: Option<&File>, paths: &mut Vec<Vec<u8>>, (names, pids): (&RandomNames, &[i32])) {
+        const STREAMS: [&[u8]; 3] = [b"standard input", b"standard output", STANDARD_ERROR];
         if !self.object.is_empty() {
             return;
         }
-        if let Some(stream) = usize::try_from(fd).ok().and_then(|fd| STREAMS.get(fd)) {
+        let stream = usize::try_from(fd).ok().and_then(|fd| STREAMS.get(fd));
+        if let Some(stream) = stream.filter(|_| !matches!(file, Some(File::Socket(_)))) {
             self.object = stream.to_vec();
             self.waits = true;
             return;
@@ -117,7 +121,7 @@ impl Described {
         match file {
             Some(File::Path(path) | File::OldPath { path, .. } | File::Device { path, .. }) => paths.push(path.to_vec()),
             Some(file) => {
-                self.object = names.without(&kind(file), pid);
+                self.object = names.without(&kind(file), pids);
                 self.waits = noise::waits_for_relatives(file);
             }
             None => {}
@@ -166,9 +170,14 @@ fn without_chosen_port(address: SocketAddr) -> String {
     if address.port() < EPHEMERAL { address.to_string() } else { address.ip().to_string() }
 }
 
-fn string(value: &Value, names: &RandomNames, pid: i32) -> Option<Vec<u8>> {
+/// Returns a word of a command line. Its end may be cut off, and with it a part of a random name or of a number.
+fn word(value: &Value, names: &RandomNames, pids: &[i32]) -> Option<Vec<u8>> {
     match value {
-        Value::Str(text) => Some(names.without(&text.bytes, pid)),
+        Value::Str(text) if text.cut => {
+            let end = text.bytes.iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |last| last + 1);
+            Some([&names.without(&text.bytes[..end], pids), &b"..."[..]].concat())
+        }
+        Value::Str(text) => Some(names.without(&text.bytes, pids)),
         _ => None,
     }
 }

@@ -112,6 +112,8 @@ pub enum What {
         calls: BTreeSet<Word>,
         /// The errors.
         errnos: BTreeSet<i32>,
+        /// The program found a file of the same name in another directory.
+        found: bool,
     },
     /// A program is executed with other arguments, or from another path.
     Arguments([Vec<Word>; 2]),
@@ -163,9 +165,10 @@ impl What {
             What::NoData { .. } => 6,
             What::Slower { .. } => 7,
             What::Runs { .. } => 8,
-            What::Tries { .. } => 9,
+            What::Tries { found: true, .. } => 16,
+            What::Tries { side: Side::B, .. } => 9,
             What::Arguments(_) => 10,
-            What::Uses { .. } => 11,
+            What::Uses { .. } | What::Tries { .. } => 11,
             What::Calls { .. } => 13,
             What::Details { .. } => 14,
             What::More { .. } => 15,

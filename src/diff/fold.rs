@@ -89,7 +89,7 @@ fn of_directories(found: Vec<Difference>, words: &Words) -> Vec<Difference> {
 fn kind(what: &What) -> Option<String> {
     match what {
         What::Uses { side, .. } => Some(format!("uses {side:?}")),
-        What::Tries { side, errnos, .. } => Some(format!("tries {side:?} {errnos:?}")),
+        What::Tries { side, errnos, found, .. } => Some(format!("tries {side:?} {errnos:?} {found}")),
         What::Fails { .. } | What::FailsOtherwise { .. } | What::Calls { .. } | What::NoData { .. } => Some(format!("{what:?}")),
         _ => None,
     }
@@ -98,5 +98,6 @@ fn kind(what: &What) -> Option<String> {
 /// Returns the directory of a path.
 fn directory(path: &[u8]) -> Option<&[u8]> {
     let end = path.iter().rposition(|byte| *byte == b'/')?;
-    path.starts_with(b"/").then(|| &path[..end.max(1)])
+    // Two paths with an arrow between them are not joined.
+    (path.starts_with(b"/") && !path.contains(&b' ')).then(|| &path[..end.max(1)])
 }

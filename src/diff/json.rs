@@ -1,10 +1,10 @@
-//! Differences as JSON objects, one a line.
+//! Differences as JSON objects.
 
 use super::difference::{Difference, Side, What};
 use super::outline::End;
 use super::words::{Word, Words};
 use crate::beauty::{errno, signal};
-use crate::text::json::{Bytes, Integer, line};
+use crate::text::json::{Bytes, Integer};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -63,16 +63,9 @@ enum Ended {
     Signal(String),
 }
 
-/// Returns the differences as lines of JSON.
-///
-/// # Errors
-/// An object cannot be represented.
-pub fn json(differences: &[Difference], words: &Words) -> serde_json::Result<Vec<u8>> {
-    let mut out = Vec::new();
-    for difference in differences {
-        line(&mut out, &object(difference, words))?;
-    }
-    Ok(out)
+/// Returns an object for each difference.
+pub fn objects<'w>(differences: &'w [Difference], words: &'w Words) -> impl Iterator<Item = impl Serialize + use<'w>> {
+    differences.iter().map(|difference| object(difference, words))
 }
 
 fn object<'w>(difference: &'w Difference, words: &'w Words) -> Object<'w> {
@@ -110,7 +103,7 @@ fn object<'w>(difference: &'w Difference, words: &'w Words) -> Object<'w> {
             let command = (!command.is_empty()).then_some(command);
             Object { side: name(side), command, processes: Some(Integer(*processes)), ..object }
         }
-        What::Tries { side, calls, errnos } | What::Calls { side, calls, errnos } => {
+        What::Tries { side, calls, errnos, .. } | What::Calls { side, calls, errnos } => {
             Object { side: name(side), calls: all(calls), errors: errors(errnos), ..object }
         }
         What::Arguments(commands) => {

@@ -17,7 +17,7 @@ mod text;
 mod words;
 
 pub use compare::compare;
-pub use json::json;
+pub use json::objects;
 pub use outline::Outline;
 pub use outliner::Outliner;
 pub use text::text;

@@ -34,7 +34,7 @@ pub struct Node {
     pub uses: FxHashMap<Use, Tally>,
     /// How they ended, and how many of them.
     pub ends: BTreeMap<End, u64>,
-    /// The beginning of what they first wrote to standard error, as far as the recording has it.
+    /// The first line that they wrote to standard error, as far as the recording has it.
     pub complaint: Option<Vec<u8>>,
 }
 

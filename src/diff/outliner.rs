@@ -11,6 +11,7 @@ use crate::engine::view::View;
 use crate::event::{Call, Event, EventKind, ExitState, TaskEnd};
 use crate::sink::{Sink, TraceResult};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
@@ -23,12 +24,17 @@ const KEPT_MAX: usize = 2_000_000;
 const COMPLAINT_MAX: usize = 200;
 
 /// A process that runs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Process {
     node: usize,
+    /// The process that created it; 0 if that is not known.
+    parent: i32,
     /// The path of the program that it executed, if nothing else was seen of the process since then.
     executed: Option<Word>,
 }
+
+/// How many ancestors of a process are asked whether a name has their number.
+const ANCESTORS_MAX: usize = 8;
 
 /// The outline as it is being made.
 #[derive(Debug)]
@@ -109,12 +115,12 @@ impl State {
             EventKind::Fork { child, .. } if child.pid != pid => {
                 let parent = self.node_of(event);
                 let node = self.child(parent, Image::Forked);
-                self.processes.insert(child.pid, Process { node, executed: None });
+                self.processes.insert(child.pid, Process { node, parent: pid, executed: None });
             }
             EventKind::Exec { path, .. } => {
                 self.executed(event);
-                let path = self.words.add(&self.names.without(path, pid));
-                self.processes.entry(pid).or_insert(Process { node: 0, executed: None }).executed = Some(path);
+                let path = self.words.add(&self.names.without(path, &self.line(pid)));
+                self.processes.entry(pid).or_default().executed = Some(path);
             }
             EventKind::Exit(end) if event.task.tid == pid => {
                 let node = self.node_of(event);
@@ -147,7 +153,7 @@ impl State {
             self.outline.left_out += 1;
             return;
         }
-        let mut about = describe(call, &self.names, pid);
+        let mut about = describe(call, &self.names, &self.line(pid));
         if row.is_some_and(|row| matches!(row.does, Special::Execve | Special::Execveat)) && call.ret() == Some(0) {
             return self.executes(pid, call, &about);
         }
@@ -158,13 +164,11 @@ impl State {
         }
         if let (Some((path, is_private)), None, Some(_)) = (&about.creates, call.errno(), call.ret()) {
             self.names.created(path, *is_private);
-            about = describe(call, &self.names, pid);
+            about = describe(call, &self.names, &self.line(pid));
         }
         let node = self.node_of(event);
-        if let Some(text) = about.complaint.take()
-            && let complaint @ None = &mut self.outline.nodes[node].complaint
-        {
-            *complaint = Some(text[..text.len().min(COMPLAINT_MAX)].to_vec());
+        if let Some(text) = about.complaint.take() {
+            complain(self.outline.nodes[node].complaint.get_or_insert_default(), &text);
         }
         let reads = row.is_some_and(|row| matches!(row.name, "read" | "pread64" | "readv" | "preadv"));
         let outcome = match (call.exit, call.errno()) {
@@ -184,24 +188,33 @@ impl State {
 
     /// A call executed a program.
     fn executes(&mut self, pid: i32, call: &Call, about: &Described) {
-        let process = self.processes.get(&pid).copied().unwrap_or(Process { node: 0, executed: None });
+        let process = self.processes.get(&pid).copied().unwrap_or_default();
         let [name, object, detail] = [&name(call), &about.object, &about.detail].map(|text| self.words.add(text));
-        let tally = self.tally(process.node, Use { call: name, object, detail }, (true, true));
-        tally.calls += 1;
-        tally.add(Outcome::Success, 1);
+        // What the root does is the recorder's.
+        if process.node > 0 {
+            let tally = self.tally(process.node, Use { call: name, object, detail }, (true, true));
+            tally.calls += 1;
+            tally.add(Outcome::Success, 1);
+        }
         let path = process.executed.unwrap_or(object);
         let args = about.args.iter().map(|word| self.words.add(word)).collect();
         let node = self.child(process.node, Image::Program { path, args });
-        self.processes.insert(pid, Process { node, executed: None });
+        self.processes.insert(pid, Process { node, executed: None, ..process });
     }
 
     /// Puts a process that executed a program into the node of the program, if no call says more of it.
     fn executed(&mut self, event: &Event) {
         let pid = event.task.pid;
-        if let Some(Process { node, executed: Some(path) }) = self.processes.get(&pid).copied() {
+        if let Some(process @ Process { node, executed: Some(path), .. }) = self.processes.get(&pid).copied() {
             let node = self.child(node, Image::Program { path, args: Vec::new() });
-            self.processes.insert(pid, Process { node, executed: None });
+            self.processes.insert(pid, Process { node, executed: None, ..process });
         }
+    }
+
+    /// Returns a process and its ancestors.
+    fn line(&self, pid: i32) -> SmallVec<[i32; ANCESTORS_MAX]> {
+        let parent = |pid: &i32| self.processes.get(pid).map(|process| process.parent).filter(|pid| *pid > 0);
+        std::iter::successors(Some(pid), parent).take(ANCESTORS_MAX).collect()
     }
 
     /// Returns the node of the event's process.
@@ -213,7 +226,7 @@ impl State {
         }
         let comm = self.words.add(event.comm.as_deref().unwrap_or_default());
         let node = self.child(0, Image::Unknown(comm));
-        self.processes.insert(pid, Process { node, executed: None });
+        self.processes.insert(pid, Process { node, ..Process::default() });
         node
     }
 
@@ -245,5 +258,14 @@ impl State {
             self.kept += 1;
             Tally::new(self.events, is_compared, uses_file)
         })
+    }
+}
+
+/// Adds what a program writes to standard error, up to the end of the line.
+fn complain(complaint: &mut Vec<u8>, text: &[u8]) {
+    if !complaint.contains(&b'\n') {
+        let line = text.iter().position(|byte| *byte == b'\n').map_or(text.len(), |end| end + 1);
+        let room = COMPLAINT_MAX.saturating_sub(complaint.len());
+        complaint.extend(&text[..line.min(room)]);
     }
 }

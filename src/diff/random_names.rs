@@ -13,7 +13,7 @@ const NAMES_MAX: usize = 1 << 16;
 const ANY: &[u8] = b"*";
 
 /// The beginnings of temporary names that programs make without a call that shows it.
-const PREFIXES: [&[u8]; 5] = [b"tmp.", b"tmp", b"cc", b"sh-thd.", b"sh-thd-"];
+const PREFIXES: [&[u8]; 7] = [b"tmp.", b"tmp", b"cc", b"sh-thd.", b"sh-thd-", b"sem.mp-", b"sem."];
 
 /// What is known of the names of a recording.
 #[derive(Debug, Default)]
@@ -37,10 +37,9 @@ impl RandomNames {
         }
     }
 
-    /// Returns a path, or any text with paths in it, without the parts that are different in each run. `pid` is the
-    /// process that used it.
-    pub fn without(&self, text: &[u8], pid: i32) -> Vec<u8> {
-        let pid = pid.to_string();
+    /// Returns a path, or any text with paths in it, without the parts that are different in each run. `pids` are the
+    /// process that used it and its ancestors.
+    pub fn without(&self, text: &[u8], pids: &[i32]) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
         let (mut folder, mut before): (&[u8], &[u8]) = (b"", b"");
         for (at, name) in text.split(|byte| *byte == b'/').enumerate() {
@@ -57,15 +56,16 @@ impl RandomNames {
             };
             match of_number {
                 Some(other) => out.extend(other),
-                None => out.extend(self.name(name, pid.as_bytes())),
+                None => out.extend(self.name(name, pids, matches!(folder, b"tmp" | b"shm"))),
             }
             (before, folder) = (folder, name);
         }
         out
     }
 
-    /// Returns one name of a path without its random parts.
-    fn name(&self, name: &[u8], pid: &[u8]) -> Vec<u8> {
+    /// Returns one name of a path without its random parts. `is_temporary` says that it is in a directory of temporary
+    /// files.
+    fn name(&self, name: &[u8], pids: &[i32], is_temporary: bool) -> Vec<u8> {
         if let Some(other) = self.made.get(name) {
             return other.clone();
         }
@@ -74,16 +74,17 @@ impl RandomNames {
             let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
             let part = &rest[..length];
             let is_mixed = part.iter().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
-            if length >= RANDOM_MIN && is_mixed {
+            if length >= RANDOM_MIN && (is_mixed || is_temporary) {
                 return [&name[..from], ANY, &rest[length..]].concat();
             }
         }
-        without_number(name, pid)
+        without_number(name, pids)
     }
 }
 
-/// Returns a name in which each number that equals the process's is replaced, and each address.
-fn without_number(name: &[u8], pid: &[u8]) -> Vec<u8> {
+/// Returns a name in which the numbers of these processes are replaced, and addresses.
+fn without_number(name: &[u8], pids: &[i32]) -> Vec<u8> {
+    let is_process = |digits: &[u8]| str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).is_some_and(|pid| pids.contains(&pid));
     let mut out = Vec::with_capacity(name.len());
     let mut at = 0;
     while at < name.len() {
@@ -92,7 +93,7 @@ fn without_number(name: &[u8], pid: &[u8]) -> Vec<u8> {
         if hex >= 8 {
             out.extend(ANY);
             at += 2 + hex;
-        } else if digits > 1 && name[at..at + digits] == *pid {
+        } else if digits > 1 && is_process(&name[at..at + digits]) {
             out.extend(b"PID");
             at += digits;
         } else {
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     fn without(names: &RandomNames, text: &str) -> String {
-        String::from_utf8(names.without(text.as_bytes(), 4711)).unwrap()
+        String::from_utf8(names.without(text.as_bytes(), &[4811, 4711])).unwrap()
     }
 
     #[test]
@@ -150,6 +151,8 @@ mod tests {
         let mut names = RandomNames::default();
         assert_eq!(without(&names, "/tmp/ccAb3xYz.s"), "/tmp/cc*.s");
         assert_eq!(without(&names, "--out=/tmp/tmp.Ab3xYz1234/x"), "--out=/tmp/tmp.*/x");
+        assert_eq!(without(&names, "/dev/shm/sem.mp-abcdefgh"), "/dev/shm/sem.mp-*");
+        assert_eq!(without(&names, "/usr/lib/tmpfiles.d"), "/usr/lib/tmpfiles.d");
         assert_eq!(without(&names, "./sedwHk2Lq"), "./sedwHk2Lq");
         assert_eq!(without(&names, "/usr/bin/ccache"), "/usr/bin/ccache");
         names.created(b"./sedwHk2Lq", true);

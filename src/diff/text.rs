@@ -67,7 +67,7 @@ impl Teller<'_> {
             What::Runs { side, path: None, processes, .. } => {
                 format!("only {} creates child processes ({processes})", on(side))
             }
-            What::Tries { side, calls, errnos } => {
+            What::Tries { side, calls, errnos, .. } => {
                 format!("only {} tries{objects}: {} fails with {}", on(side), self.calls(calls), errors(errnos))
             }
             What::Arguments([a, b]) => {
