@@ -118,7 +118,14 @@ const NUMBERS: [(&str, usize, usize); 7] = [
 pub fn print(path: &Path, what: EventsOf) -> anyhow::Result<ExitCode> {
     let events = attributes(path)?;
     let formats: FxHashMap<String, Format> = match what.fields {
-        true => Reader::open(path)?.begin().session.events.events.iter().filter_map(|spec| Some((spec.name.clone(), spec.format.clone()?))).collect(),
+        true => Reader::open(path)?
+            .begin()
+            .session
+            .events
+            .events
+            .iter()
+            .filter_map(|spec| Some((spec.name.clone(), spec.format.clone()?)))
+            .collect(),
         false => FxHashMap::default(),
     };
     let line = |event: &EventAttributes| {

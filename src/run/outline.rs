@@ -8,7 +8,7 @@ use crate::diff::{Outline, Outliner, Words};
 use crate::engine::Engine;
 use crate::interrupt;
 use crate::recording::Reader;
-use crate::request::{Trace, Sink};
+use crate::request::{Sink, Trace};
 use crate::say;
 use crate::sink::output::Output;
 use crate::stack::library::Closed;

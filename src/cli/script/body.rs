@@ -7,6 +7,7 @@ use crate::kernel::format::{Format, FormatField};
 use crate::session::{EventTable, Role};
 use crate::source::{Body, Sample};
 use crate::text::escape;
+use serde_json::Value;
 
 /// The most bytes of a fact that are printed.
 const FACT_MAX: usize = 1000;
@@ -37,7 +38,9 @@ pub fn write(out: &mut Vec<u8>, body: &Body, table: &EventTable) {
         Body::Missed { records: Some(records), .. } => format!("overwritten records of an instance: {records}"),
         Body::Missed { records: None, .. } => "overwritten records of an instance".to_owned(),
         Body::Synthesized(fact) => {
-            let mut text = serde_json::to_string(fact).unwrap_or_default();
+            let mut fact = serde_json::to_value(fact).unwrap_or_default();
+            texts(&mut fact);
+            let mut text = fact.to_string();
             if text.len() > FACT_MAX {
                 let end = (0..=FACT_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
                 text.truncate(end);
@@ -48,6 +51,22 @@ pub fn write(out: &mut Vec<u8>, body: &Body, table: &EventTable) {
         }
     };
     out.extend(text.bytes());
+}
+
+/// Turns arrays of bytes into texts if they are.
+fn texts(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.values_mut().for_each(texts),
+        Value::Array(elements) => {
+            let byte = |element: &Value| u8::try_from(element.as_u64()?).ok().filter(|byte| *byte >= b' ');
+            let bytes: Option<Vec<u8>> = elements.iter().map(byte).collect();
+            match bytes.filter(|bytes| !bytes.is_empty()).and_then(|bytes| String::from_utf8(bytes).ok()) {
+                Some(text) => *value = Value::String(text),
+                None => elements.iter_mut().for_each(texts),
+            }
+        }
+        _ => {}
+    }
 }
 
 fn pair(task: TaskId) -> String {
@@ -99,9 +118,15 @@ fn call(out: &mut Vec<u8>, call: &CallRecord) {
     let nr = i64::from(call.nr);
     lookup::write_name(out, lookup::row(call.abi, nr), call.abi, nr);
     let args = call.args.map(|arg| format!("{arg:x}")).join(", ");
-    let ret = if call.kind == RecordKind::Returned { format!(" = {:#x}", call.ret) } else { String::new() };
+    let ret = match call.kind {
+        RecordKind::Returned if (-4095..0).contains(&call.ret) => format!(" = {}", call.ret),
+        RecordKind::Returned => format!(" = {:#x}", call.ret),
+        _ => String::new(),
+    };
     let took = call.end.since(call.start);
-    out.extend(format!("({args}){ret} [NR {nr}, {}, began {took} ns before, {} bytes of memory]", call.abi.name(), call.pieces.len()).bytes());
+    out.extend(
+        format!("({args}){ret} [NR {nr}, {}, began {took} ns before, {} bytes of memory]", call.abi.name(), call.pieces.len()).bytes(),
+    );
 }
 
 /// Appends the fields of a tracepoint.
