@@ -17,6 +17,7 @@ mod arm;
 mod beauty;
 mod bpf;
 mod cli;
+mod diff;
 mod engine;
 mod event;
 mod gate;

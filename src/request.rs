@@ -23,6 +23,22 @@ pub enum Request {
     Trace(Box<Trace>),
     /// Show a recording.
     Replay(Box<Replay>),
+    /// `rtrace diff`: compare two recordings.
+    Diff {
+        /// The recordings.
+        recordings: [PathBuf; 2],
+        /// The format of the answer.
+        format: AnswerFormat,
+    },
+    /// `rtrace script`: print the records of this recording.
+    Script(PathBuf),
+    /// `rtrace evlist`: print the events of a recording.
+    EventList {
+        /// The recording.
+        recording: PathBuf,
+        /// What is printed of each event.
+        what: EventsOf,
+    },
     /// `rtrace list`: list what can be traced.
     List {
         /// What to list.
@@ -49,6 +65,15 @@ pub enum Request {
     Completions(clap_complete::Shell),
     /// Print completions of the last of these words, for completion scripts.
     Complete(Vec<OsString>),
+}
+
+/// What is printed of the events of a recording, beside their names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventsOf {
+    /// `-v`: how the event was opened.
+    pub attributes: bool,
+    /// `--trace-fields`: the names of the fields of tracepoints.
+    pub fields: bool,
 }
 
 /// The format in which a command prints what it found.

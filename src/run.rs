@@ -7,6 +7,7 @@
 
 mod end;
 mod initial_state;
+mod outline;
 mod record;
 mod recorder;
 mod replay;
@@ -21,6 +22,7 @@ mod watch;
 mod work;
 pub mod worker;
 
+pub use outline::outline;
 pub use replay::replay;
 
 use crate::arm;

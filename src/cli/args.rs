@@ -97,6 +97,36 @@ pub enum Sub {
         override_usage = "rtrace record [OPTIONS] [--] COMMAND [ARG]...\n       rtrace record [OPTIONS] -p PID | -t TID | -u USER | -G CGROUP | -C CPUS | -a [COMMAND [ARG]...]"
     )]
     Record(Box<RecordArgs>),
+    /// Print the records of a recording, one a line, as they are in the file
+    Script {
+        /// The recording
+        #[arg(short, long, value_name = "FILE", default_value = "rtrace.data", value_hint = clap::ValueHint::FilePath)]
+        input: PathBuf,
+    },
+    /// List the events of a recording
+    Evlist {
+        /// The recording
+        #[arg(short, long, value_name = "FILE", default_value = "rtrace.data", value_hint = clap::ValueHint::FilePath)]
+        input: PathBuf,
+        /// Print how each event was opened, too
+        #[arg(short, long)]
+        verbose: bool,
+        /// Print the names of the fields of tracepoints, too
+        #[arg(long)]
+        trace_fields: bool,
+    },
+    /// Compare two recordings: what fails, is missing, new or slower in the second one; the status is 1 if they differ
+    Diff {
+        /// The first recording
+        #[arg(value_name = "A", value_hint = clap::ValueHint::FilePath)]
+        first: PathBuf,
+        /// The second recording
+        #[arg(value_name = "B", value_hint = clap::ValueHint::FilePath)]
+        second: PathBuf,
+        /// Print one JSON object per line (rtrace-json(5))
+        #[arg(long)]
+        json: bool,
+    },
     /// Print a completion script
     Completions { shell: clap_complete::Shell },
     /// Print the candidates for the last word, for the completion scripts

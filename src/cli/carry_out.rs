@@ -1,6 +1,6 @@
 //! Carries out a request.
 
-use super::{ExitCode, check, complete, completions, environment, list, parse, probe, setup};
+use super::{ExitCode, check, complete, completions, diff, environment, evlist, list, parse, probe, script, setup};
 use crate::recording::Reader;
 use crate::request::{Replay, Request};
 use crate::run;
@@ -29,6 +29,9 @@ fn fallible(request: &Request) -> anyhow::Result<ExitCode> {
     match request {
         Request::Trace(trace) => run::trace(trace),
         Request::Replay(request) => replay(request),
+        Request::Diff { recordings, format } => diff::print(recordings, *format),
+        Request::Script(recording) => script::print(recording),
+        Request::EventList { recording, what } => evlist::print(recording, *what),
         Request::List { what, glob, format } => list::list(*what, glob.as_deref(), *format),
         Request::Probe(what) => probe::carry_out(what),
         Request::Check(format) => check::check(*format),

@@ -1,4 +1,4 @@
-//! The answers of `rtrace list`, `rtrace check` and `rtrace probe list` with `--json`: one object per line, as
+//! The answers of `rtrace list`, `rtrace check`, `rtrace probe list` and `rtrace diff` with `--json`: one object per line, as
 //! rtrace-json(5) describes them.
 
 use super::{ExitCode, stdout};
@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The first object of every answer.
 #[derive(Serialize)]
 struct Head {
-    /// The command: `list`, `check` or `probe_list`.
+    /// The command: `list`, `check`, `probe_list` or `diff`.
     r#type: &'static str,
     schema: u64,
     rtrace: &'static str,

@@ -16,7 +16,7 @@ use super::habits;
 use super::short_help::SHORT_HELP;
 use super::strace;
 use super::words;
-use crate::request::{AnswerFormat, EventSelection, Item, Listing, Request, Selector, Setup, Target, Trace};
+use crate::request::{AnswerFormat, EventSelection, EventsOf, Item, Listing, Request, Selector, Setup, Target, Trace};
 use crate::show::Style;
 use crate::text::near;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -94,6 +94,11 @@ fn request_of_subcommand(subcommand: Sub) -> Result<Request, Stop> {
         Sub::Check { setup: false, json, .. } => Ok(Request::Check(answer_format(json))),
         Sub::Check { group, program, .. } => setup(group, program),
         Sub::Probe { what } => Ok(Request::Probe(probe::probing(what))),
+        Sub::Script { input } => Ok(Request::Script(input)),
+        Sub::Evlist { input, verbose, trace_fields } => {
+            Ok(Request::EventList { recording: input, what: EventsOf { attributes: verbose, fields: trace_fields } })
+        }
+        Sub::Diff { first, second, json } => Ok(Request::Diff { recordings: [first, second], format: answer_format(json) }),
         Sub::Completions { shell } => Ok(Request::Completions(shell)),
         Sub::Complete { words } => Ok(Request::Complete(words)),
         // The caller has the words.
@@ -188,7 +193,7 @@ fn refuse_options_before(matches: &ArgMatches) -> Result<(), Stop> {
     }
 }
 
-const RESERVED: [&str; 4] = ["script", "report", "evlist", "convert"];
+const RESERVED: [&str; 2] = ["report", "convert"];
 
 /// Refuses to trace programs whose names are reserved for subcommands that this version does not have.
 fn refuse_reserved(typed: &[OsString], command: &[OsString]) -> Result<(), Stop> {

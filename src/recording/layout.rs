@@ -77,6 +77,12 @@ impl Section {
         bytes
     }
 
+    /// Reads its 16 bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Section {
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+        Section::of([word(0), word(8)])
+    }
+
     fn of(words: [u64; 2]) -> Section {
         Section { offset: words[0], size: words[1] }
     }

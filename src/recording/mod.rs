@@ -4,6 +4,7 @@
 //! ([`crate::source::rewrite`]), and the facts that rtrace learnt outside the rings ([`fact`]). A recorder decodes
 //! nothing: it writes what passes the tap.
 
+mod attributes;
 mod fact;
 mod files;
 mod layout;
@@ -12,8 +13,9 @@ mod sections;
 mod tracing_data;
 mod writer;
 
+pub use attributes::{EventAttributes, attributes};
 pub use fact::Begin;
-pub use files::Collector;
+pub use files::{Collector, RecordedFiles};
 pub use reader::{Damage, Reader};
 pub use sections::About;
 pub use tracing_data::TracingData;

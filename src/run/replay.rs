@@ -12,7 +12,7 @@ use crate::event::Synthesized;
 use crate::gate;
 use crate::interrupt;
 use crate::plan::PENDING_AFTER;
-use crate::recording::{Damage, Reader};
+use crate::recording::{Damage, Reader, RecordedFiles};
 use crate::request::{Trace, select};
 use crate::say;
 use crate::session::{PathNames, Session};
@@ -44,9 +44,7 @@ pub fn replay(request: &Trace, mut reader: Reader, has_own_selection: bool) -> a
     let pending_after = shows_pending.then_some(PENDING_AFTER);
     let engine = Engine::new(&session, pending_after, Box::new(reader.files()));
     let shown = Shown { gate: shown, selection: Selection::of(request), enough: Arc::clone(&enough) };
-    let wanted = Wanted { lines: request.graphs.lines, inlined: request.graphs.inlined };
-    let names = RecordedNames { kernel: reader.kernel_symbols() };
-    let naming = Naming::new(reader.files(), Options::default(), Box::new(names), wanted);
+    let naming = naming(request, &reader);
     let mut work = Work::new(session, engine, shown, sinks.create(), (naming, |_| Vec::new())).deferring(request.graphs.names_at_end);
     let mut events = Vec::new();
     while let Some(input) = reader.next_input() {
@@ -80,6 +78,13 @@ pub fn replay(request: &Trace, mut reader: Reader, has_own_selection: bool) -> a
     })
 }
 
+/// Returns the names of frames, from the files of the recording.
+pub(super) fn naming(request: &Trace, reader: &Reader) -> Naming<RecordedFiles> {
+    let wanted = Wanted { lines: request.graphs.lines, inlined: request.graphs.inlined };
+    let names = RecordedNames { kernel: reader.kernel_symbols() };
+    Naming::new(reader.files(), Options::default(), Box::new(names), wanted)
+}
+
 /// Says what the recorder said while it traced.
 fn say_notices(input: &Input) {
     let (Input::Round(Round { synthesized: records, .. }) | Input::Answers(records)) = input;
@@ -92,7 +97,7 @@ fn say_notices(input: &Input) {
 
 /// Says what is wrong with the file. A file that was not completed mostly ends inside a record, which needs no sentence
 /// of its own.
-fn say_damages(reader: &Reader) {
+pub(super) fn say_damages(reader: &Reader) {
     const SENTENCES_MAX: usize = 8;
     let damages = reader.damages();
     for damage in damages.iter().take(SENTENCES_MAX) {
@@ -107,7 +112,7 @@ fn say_damages(reader: &Reader) {
 }
 
 /// Returns the session of a recording for this request.
-fn session(request: &Trace, mut session: Session, has_own_selection: bool) -> Session {
+pub(super) fn session(request: &Trace, mut session: Session, has_own_selection: bool) -> Session {
     if has_own_selection {
         // The items of this request are others than those that the events were created for.
         session.events.events.iter_mut().for_each(|spec| spec.terms.created_for = None);
@@ -123,7 +128,7 @@ fn session(request: &Trace, mut session: Session, has_own_selection: bool) -> Se
 }
 
 /// Returns which events of a recording are shown.
-fn bind(request: &Trace, session: &Session) -> anyhow::Result<gate::Settings> {
+pub(super) fn bind(request: &Trace, session: &Session) -> anyhow::Result<gate::Settings> {
     let selection = select::resolve(&request.what.items, request.what.syscalls, SYSCALLS, OTHER_NAMES).map_err(|why| anyhow!(why))?;
     let stream = gate::Stream {
         events: session.events.events.iter().collect(),

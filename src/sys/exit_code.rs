@@ -5,6 +5,8 @@
 pub enum ExitCode {
     /// The request was carried out; with `-p`, `-t` or `-a`: the trace ended as requested.
     Success,
+    /// `rtrace diff`: the recordings differ.
+    Differ,
     /// The command exited with this status.
     CommandExited(u8),
     /// The command was killed by this signal.
@@ -37,7 +39,7 @@ impl ExitCode {
             ExitCode::CommandExited(status) => status,
             ExitCode::CommandKilled(signal) => 128u8.saturating_add(signal),
             ExitCode::KilledAsCommand(signal) => 128u8.saturating_add(signal as u8),
-            ExitCode::WrongForStrace => 1,
+            ExitCode::Differ | ExitCode::WrongForStrace => 1,
             ExitCode::Lost => 124,
             ExitCode::Failed => 125,
             ExitCode::CannotRun => 126,

@@ -17,6 +17,7 @@ mod contained;
 mod containers;
 mod copies;
 mod descriptors;
+mod diff;
 mod edge_values;
 mod edges;
 mod ending;

@@ -86,6 +86,12 @@ pub fn unsupported(why: &str) {
     let _ = writeln!(std::io::stderr(), "unsupported here: {name}: {why}");
 }
 
+/// Returns whether a program of this name is in PATH, or the name is a path.
+pub fn has_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    name.contains('/') || std::env::split_paths(&path).any(|dir| dir.join(name).is_file())
+}
+
 impl Need {
     pub fn is_met(self) -> bool {
         match self {

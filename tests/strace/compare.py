@@ -84,6 +84,11 @@ def without_column(line):
     return re.sub(r"\) += ", ") = ", line)
 
 
+def call_of(line):
+    """Returns the first line of a call, which is the same in both texts, without the stack below it and the column."""
+    return without_column(line.split(" > ")[0])
+
+
 def name_of(line):
     return re.match(r"\w*", line)[0] or line.split(" ")[0]
 
@@ -92,13 +97,12 @@ def compare(strace, rtrace, differences, examples, exceptions):
     equal = excepted = total = 0
     for task, wanted in strace.items():
         # Without -f, strace does not say which task it traces: it is the one that executes the program.
-        same = (lines for lines in rtrace.values() if wanted and wanted[0] in lines)
+        same = (lines for lines in rtrace.values() if wanted and any(call_of(line) == call_of(wanted[0][0]) for line, _ in lines))
         found = rtrace.get(task, []) if task else next(same, [])
         # Before it executes the program, the task runs strace's own code.
         if wanted and wanted[0][0].startswith("execve("):
-            # The call is the same in both texts, but not the stack below it.
-            call = wanted[0][0].split(" > ")[0]
-            found = found[next((at for at, (line, _) in enumerate(found) if line.split(" > ")[0] == call), 0) :]
+            call = call_of(wanted[0][0])
+            found = found[next((at for at, (line, _) in enumerate(found) if call_of(line) == call), 0) :]
         # Calls are aligned by their names, so that a different line is compared with its twin.
         names = [[name_of(line) for line, _ in lines] for lines in (wanted, found)]
         pairs = difflib.SequenceMatcher(None, *names, autojunk=False)

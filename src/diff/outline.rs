@@ -1,0 +1,133 @@
+//! The outline of a recording: which programs ran, what they used, and how their calls ended.
+//!
+//! An outline has no times of day, addresses, numbers of tasks and descriptors, and no order of calls: in two runs of
+//! the same command, threads and processes take turns differently. Processes of one parent that run the same program
+//! with the same arguments are one node, and equal calls of a node are counted. The size of an outline is therefore
+//! that of what is different in a recording, and not that of the recording.
+
+use super::words::Word;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+
+/// The outline of one recording.
+#[derive(Debug)]
+pub struct Outline {
+    /// The nodes. A node stands behind its parent; the first is the root, which is no process.
+    pub nodes: Vec<Node>,
+    /// The number of calls that are left out, because the outline would become too large.
+    pub left_out: u64,
+}
+
+/// The processes with the same parent and the same image.
+#[derive(Debug)]
+pub struct Node {
+    /// What they run.
+    pub image: Image,
+    /// The index of the parent.
+    pub parent: usize,
+    /// The indices of the children, in the order of their first start.
+    pub children: Vec<usize>,
+    /// The number of processes.
+    pub processes: u64,
+    /// What they did.
+    pub uses: FxHashMap<Use, Tally>,
+    /// How they ended, and how many of them.
+    pub ends: BTreeMap<End, u64>,
+    /// The first line that they wrote to standard error, as far as the recording has it.
+    pub complaint: Option<Vec<u8>>,
+}
+
+/// What a process runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Image {
+    /// The program is not known, because it was executed before the recording. This is the comm.
+    Unknown(Word),
+    /// The program of the parent, which created the process.
+    Forked,
+    /// A program that the process executed.
+    Program {
+        /// The path.
+        path: Word,
+        /// The arguments, as far as the recording has them.
+        args: Vec<Word>,
+    },
+}
+
+/// A kind of call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Use {
+    /// The name of the call, or of another event.
+    pub call: Word,
+    /// What it is about: the path, or the file behind the descriptor. Empty if it is about no file.
+    pub object: Word,
+    /// The flags, commands and addresses among the arguments.
+    pub detail: Word,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// It succeeded.
+    Success,
+    /// It succeeded and read nothing.
+    NoData,
+    /// It failed with this errno.
+    Errno(i32),
+}
+
+/// The calls of one kind.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// The place of the first call among the events of the recording.
+    pub first: u64,
+    /// The number of calls.
+    pub calls: u64,
+    /// The outcomes with their numbers of calls. Calls that only had to be repeated, or did not return, are not in them.
+    pub outcomes: SmallVec<[(Outcome, u64); 1]>,
+    /// The total duration in nanoseconds of the calls whose durations are compared.
+    pub time: u64,
+    /// The calls are compared, and not only their durations.
+    pub is_compared: bool,
+    /// The calls use the file, and do not only close its descriptor or hand it on.
+    pub uses_file: bool,
+}
+
+impl Tally {
+    /// Returns a tally without calls.
+    pub fn new(first: u64, is_compared: bool, uses_file: bool) -> Tally {
+        Tally { first, calls: 0, outcomes: SmallVec::new(), time: 0, is_compared, uses_file }
+    }
+
+    /// Adds calls with an outcome.
+    pub fn add(&mut self, outcome: Outcome, calls: u64) {
+        match self.outcomes.iter_mut().find(|(other, _)| *other == outcome) {
+            Some((_, count)) => *count += calls,
+            None => self.outcomes.push((outcome, calls)),
+        }
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum End {
+    /// It exited with this status.
+    Exited(i32),
+    /// This signal killed it.
+    Killed(i32),
+}
+
+impl Outline {
+    /// Returns the program of a node: its path, or its comm if no more is known.
+    pub fn program(&self, node: usize) -> Option<Word> {
+        let mut at = node;
+        while let Some(node) = self.nodes.get(at).filter(|_| at > 0) {
+            match &node.image {
+                Image::Program { path, .. } => return Some(*path),
+                Image::Unknown(comm) => return Some(*comm),
+                Image::Forked => at = node.parent,
+            }
+        }
+        None
+    }
+}

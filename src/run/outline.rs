@@ -1,0 +1,56 @@
+//! Reads a whole recording for `rtrace diff`.
+
+use super::replay::{bind, naming, say_damages, session};
+use super::sentences;
+use super::verdict::Selection;
+use super::work::{Shown, Work};
+use crate::diff::{Outline, Outliner, Words};
+use crate::engine::Engine;
+use crate::interrupt;
+use crate::recording::Reader;
+use crate::request::{Sink, Trace};
+use crate::say;
+use crate::sink::output::Output;
+use crate::stack::library::Closed;
+use anyhow::bail;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Returns the outline of a recording. `words` are those of the recording before, and are returned with those of this
+/// one. What the recording lacks is said on stderr.
+///
+/// # Errors
+/// The selection does not apply to the recording, or the user asked rtrace to end.
+pub fn outline(path: &Path, request: &Trace, mut reader: Reader, words: Words) -> anyhow::Result<(Outline, Words)> {
+    let session = Arc::new(session(request, reader.begin().session.clone(), false));
+    let outliner = Outliner::new(words);
+    let shown = Shown { gate: bind(request, &session)?, selection: Selection::of(request), enough: Arc::new(AtomicBool::new(false)) };
+    let naming = naming(request, &reader);
+    // Nothing is written to it.
+    let output = Output::open(&crate::request::Output { to: Sink::Stdout, ..request.output.clone() })?.shared();
+    let engine = Engine::new(&session, None, Box::new(Closed));
+    let mut work = Work::new(session, engine, shown, (vec![outliner.sink()], output), (naming, |_| Vec::new()));
+    let mut events = Vec::new();
+    while let Some(input) = reader.next_input() {
+        work.process(input, &mut events);
+        reader.recycle(work.spent());
+        if interrupt::first().is_some() {
+            bail!("the comparison was interrupted");
+        }
+    }
+    let outcome = work.finish(&mut events);
+    drop(work);
+    for sentence in sentences::missing_data(&outcome.verdict) {
+        say!("rtrace: {}: {sentence}", path.display());
+    }
+    if outcome.verdict.lost_records > 0 {
+        say!("rtrace: {} lacks {} lost records: what is missing in it may have happened", path.display(), outcome.verdict.lost_records);
+    }
+    say_damages(&reader);
+    let (outline, words) = outliner.finish();
+    if outline.left_out > 0 {
+        say!("rtrace: {} has too many different calls: {} calls are not compared", path.display(), outline.left_out);
+    }
+    Ok((outline, words))
+}

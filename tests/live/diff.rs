@@ -1,0 +1,197 @@
+//! `rtrace diff`: two runs of the same command do not differ, and of what differs in others, the first lines name what
+//! matters.
+
+use crate::machine::{self, Machine};
+use crate::needs::{self, unsupported};
+use crate::trace::{Trace, plain};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+/// Records a command in a file of this name, and returns its path. `options` are those of `rtrace record`.
+fn recorded(machine: &Machine, name: &str, options: &[&str], command: &[&str]) -> String {
+    let path = machine.path(name);
+    let engine = machine::engine_asked_for();
+    let engine: Vec<&str> = engine.iter().flat_map(|engine| ["--engine", engine]).collect();
+    let run = plain(machine, &[&["record", "-o", &path][..], &engine, options, &["--"], command].concat());
+    assert!(run.stderr.ends_with(", 0 lost\n"), "{}", run.stderr);
+    path
+}
+
+fn diff(machine: &Machine, words: &[&str]) -> Trace {
+    let run = plain(machine, &[&["diff"][..], words].concat());
+    assert_eq!(run.stderr, "", "{words:?}");
+    run
+}
+
+/// Compares two recordings that differ, and returns the first ten lines.
+fn differences(machine: &Machine, [a, b]: &[String; 2]) -> Vec<String> {
+    let run = diff(machine, &[a, b]);
+    assert_eq!(run.status, 1, "{}", run.stdout);
+    run.stdout.lines().take(10).map(str::to_owned).collect()
+}
+
+/// Returns whether the recordings of the engine under test have the paths that calls name.
+fn has_paths() -> bool {
+    machine::engine() == "bpf"
+}
+
+fn script(machine: &Machine, name: &str, text: &str) -> String {
+    let path = machine.path(name);
+    fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("the directory is ours");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+    path
+}
+
+fn first_with<'l>(lines: &'l [String], part: &str) -> &'l str {
+    lines.iter().find(|line| line.contains(part)).unwrap_or_else(|| panic!("no line has {part:?}: {lines:#?}"))
+}
+
+/// Processes, threads and temporary names take other numbers in each run, and threads take turns otherwise.
+#[test]
+fn two_runs_of_the_same_command_do_not_differ() {
+    let Some(machine) = Machine::alone() else { return };
+    let source = machine.path("main.c");
+    fs::write(&source, "int main(void) { return 0; }\n").expect("the directory is ours");
+    let (program, workload, dir) = (machine.path("program"), machine::workload(), machine.path("made"));
+    let temporary = format!("d=$(mktemp -d); f=$(mktemp); echo a > $d/x; sed -i s/a/b/ $d/x; cat $d/x > {dir}.$$; rm -r $d $f {dir}.$$");
+    let pool = "import multiprocessing as m\nwith m.Pool(3) as p: print(p.map(abs, range(50)))";
+    let commands: [&[&str]; 8] = [
+        &["ls", "-lR", "/etc"],
+        &["sh", "-c", "cat /etc/passwd | sort | uniq -c | head -3; x=$(date); echo $x"],
+        &["sh", "-c", &temporary],
+        &["cc", "-o", &program, &source],
+        &["python3", "-c", "import json, email"],
+        &["python3", "-c", pool],
+        &[&workload, "calls", "lseek", "4", "5000"],
+        &[&workload, "threads", "50"],
+    ];
+    for (at, command) in commands.iter().enumerate() {
+        if !needs::has_program(command[0]) {
+            unsupported(&format!("no {}", command[0]));
+            continue;
+        }
+        // The first run may make files that the second one finds.
+        let [_, a, b] = [0, 1, 2].map(|run| recorded(&machine, &format!("{at}.{run}"), &[], command));
+        let run = diff(&machine, &[&a, &b]);
+        assert_eq!((run.stdout.as_str(), run.status), ("", 0), "{command:?}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_named_first_with_the_program_and_the_error() {
+    let Some(machine) = Machine::shared() else { return };
+    let settings = machine.path("settings");
+    fs::write(&settings, "x\n").expect("the directory is ours");
+    let program = format!("true; cat {settings} | wc -l; test -s {settings}");
+    let command = ["sh", "-c", &program];
+    let a = recorded(&machine, "there", &[], &command);
+    fs::remove_file(&settings).expect("it was just written");
+    let b = recorded(&machine, "here", &[], &command);
+    let lines = differences(&machine, &[a.clone(), b.clone()]);
+    if has_paths() {
+        let expected = format!("cat: openat {settings} fails with ENOENT (No such file or directory) in here, and succeeds in there");
+        assert!(lines[..2].contains(&expected), "{expected}\n{lines:#?}");
+        assert!(first_with(&lines, "standard error").starts_with("cat: writes to standard error in here only: \"cat: "), "{lines:#?}");
+    } else {
+        first_with(&lines, "cat: openat sometimes fails with ENOENT (No such file or directory) in here, and never so in there");
+    }
+    first_with(&lines, "cat, sh: exits with status 1 in here, and exits with status 0 in there");
+    // In the other direction, the same call works.
+    let lines = differences(&machine, &[b, a]);
+    first_with(&lines, " fails with ENOENT (No such file or directory) in here, and ");
+}
+
+#[test]
+fn json_has_an_object_for_each_difference() {
+    let Some(machine) = Machine::shared() else { return };
+    let [a, b] = [("a", "3"), ("b", "4")].map(|(name, status)| recorded(&machine, name, &[], &["sh", "-c", "exit $0", status]));
+    let run = diff(&machine, &["--json", &a, &b]);
+    assert_eq!(run.status, 1);
+    let objects: Vec<Value> = run.stdout.lines().map(|line| serde_json::from_str(line).expect("a line is an object")).collect();
+    crate::json::check(&objects);
+    assert_eq!(objects[0]["type"], "diff", "{}", run.stdout);
+    assert_eq!((&objects[1]["type"], &objects[1]["kind"]), (&"difference".into(), &"ends".into()), "{}", run.stdout);
+    assert_eq!(objects[1]["a"]["ends"][0]["status"], 3);
+    assert_eq!(objects[1]["b"]["ends"][0]["status"], 4);
+    let text = diff(&machine, &[&a, &b]).stdout;
+    assert_eq!(text.lines().count() + 1, objects.len(), "{text}");
+}
+
+#[test]
+fn another_locale_is_recognized_by_its_files() {
+    let Some(machine) = Machine::shared() else { return };
+    if !has_paths() {
+        return unsupported("path names");
+    }
+    let locales = std::process::Command::new("locale").arg("-a").output();
+    if !locales.is_ok_and(|run| String::from_utf8_lossy(&run.stdout).lines().any(|name| name == "C.utf8")) {
+        return unsupported("no locale C.utf8");
+    }
+    let a = recorded(&machine, "a", &["-E", "LC_ALL=POSIX"], &["ls", "/"]);
+    let b = recorded(&machine, "b", &["-E", "LC_ALL=C.UTF-8"], &["ls", "/"]);
+    let lines = differences(&machine, &[a, b]);
+    assert!(lines.iter().all(|line| line.starts_with("ls: ")), "{lines:#?}");
+    first_with(&lines, "ls: only b uses");
+    first_with(&lines, "/locale/");
+}
+
+#[test]
+fn a_server_that_answers_later_makes_the_call_that_waits_for_it_slower() {
+    let Some(machine) = Machine::shared() else { return };
+    if !needs::has_program("bash") {
+        return unsupported("no bash");
+    }
+    let server = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let port = server.local_addr().expect("it is bound").port();
+    let answers = std::thread::spawn(move || {
+        for pause in [Duration::ZERO, Duration::from_secs(1)] {
+            let (mut client, _) = server.accept().expect("the client connects");
+            let mut request = String::new();
+            BufReader::new(&client).read_line(&mut request).expect("the client writes");
+            std::thread::sleep(pause);
+            client.write_all(b"answer\n").expect("the client waits");
+        }
+    });
+    let client = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; echo request >&3; read -r -u 3 answer; echo $answer");
+    let [a, b] = ["a", "b"].map(|name| recorded(&machine, name, &[], &["bash", "-c", &client]));
+    answers.join().expect("both clients were served");
+    let lines = differences(&machine, &[a, b]);
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    assert!(lines[0].starts_with("bash: read") && lines[0].contains(" takes "), "{lines:#?}");
+    assert!(!has_paths() || lines[0].contains(" TCP 127.0.0.1"), "{lines:#?}");
+}
+
+#[test]
+fn another_version_of_a_program_uses_other_files_and_programs() {
+    let Some(machine) = Machine::shared() else { return };
+    let old = script(&machine, "old", "read -r x < /etc/passwd; cat /etc/group > /dev/null; ls -d / > /dev/null");
+    let new = script(&machine, "new", "read -r x < /etc/hostname; cat /etc/group > /dev/null; uname > /dev/null");
+    let both = [("a", &old), ("b", &new)].map(|(name, program)| recorded(&machine, name, &[], &[program]));
+    let lines = differences(&machine, &both);
+    let ran = |name: &str, program: &str| {
+        lines.iter().any(|line| line.contains(&format!("only {name} runs /")) && line.contains(&format!("/{program}")))
+    };
+    assert!(ran("a", "ls -d /") || ran("a", "ls"), "{lines:#?}");
+    assert!(ran("b", "uname"), "{lines:#?}");
+    if has_paths() {
+        first_with(&lines, "only a uses /etc/passwd");
+        first_with(&lines, "only b uses /etc/hostname");
+    }
+    assert!(!lines.iter().any(|line| line.contains("/etc/group")), "{lines:#?}");
+}
+
+#[test]
+fn what_is_no_recording_is_refused_with_a_sentence() {
+    let Some(machine) = Machine::shared() else { return };
+    let good = recorded(&machine, "good", &[], &["true"]);
+    let missing = machine.path("missing");
+    for words in [["diff", &missing, &good], ["diff", &good, "/etc/passwd"]] {
+        let run = plain(&machine, &words);
+        assert_eq!((run.status, run.stdout.as_str()), (125, ""), "{words:?}");
+        assert!(run.stderr.starts_with("rtrace: ") && run.stderr.lines().count() == 1, "{}", run.stderr);
+    }
+}
