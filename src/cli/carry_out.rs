@@ -1,7 +1,7 @@
 //! Carries out a request.
 
 use super::{ExitCode, check, complete, completions, environment, list, parse, probe, setup};
-use crate::recording::Reader;
+use crate::recording::AnyReader;
 use crate::request::{Replay, Request};
 use crate::run;
 use crate::say;
@@ -41,7 +41,7 @@ fn fallible(request: &Request) -> anyhow::Result<ExitCode> {
 
 /// Shows a recording. If the request selects no events itself, those are shown that the recorder selected.
 fn replay(request: &Replay) -> anyhow::Result<ExitCode> {
-    let reader = Reader::open(&request.file)?;
+    let reader = AnyReader::open(&request.file)?;
     let recorded = &reader.begin().selection;
     if request.selects || recorded.is_empty() {
         return run::replay(&request.trace, reader, request.selects);

@@ -4,15 +4,20 @@
 //! ([`crate::source::rewrite`]), and the facts that rtrace learnt outside the rings ([`fact`]). A recorder decodes
 //! nothing: it writes what passes the tap.
 
+mod any_reader;
+mod compression;
 mod fact;
 mod layout;
+mod of_perf;
 mod reader;
+mod record_stream;
 mod sections;
 mod tracing_data;
 mod writer;
 
+pub use any_reader::AnyReader;
 pub use fact::Begin;
-pub use reader::{Damage, Reader};
+pub use reader::Damage;
 pub use sections::About;
 pub use tracing_data::TracingData;
 pub use writer::{Totals, Writer};

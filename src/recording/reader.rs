@@ -60,6 +60,14 @@ pub enum Damage {
         /// The offset of the record that was not used.
         at: u64,
     },
+    /// A compressed record cannot be read, nor what follows it.
+    #[error("the compressed record at byte {at} {why}")]
+    Compressed {
+        /// The offset of the record in the file.
+        at: u64,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A read failed.
     #[error("byte {at} cannot be read: {why}")]
     Io {

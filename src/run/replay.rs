@@ -11,10 +11,11 @@ use crate::engine::Engine;
 use crate::gate;
 use crate::interrupt;
 use crate::plan::PENDING_AFTER;
-use crate::recording::{Damage, Reader};
+use crate::recording::{AnyReader, Damage};
 use crate::request::{Trace, select};
 use crate::say;
 use crate::session::{PathNames, Session};
+use crate::show::{Show, Style, TimeFormat};
 use crate::sink::output::Output;
 use crate::stack::library::Closed;
 use crate::stack::naming::{Fetch, Naming, Wanted};
@@ -32,10 +33,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// # Errors
 /// A filter does not apply to the recording, or the output cannot be opened.
-pub fn replay(request: &Trace, mut reader: Reader, has_own_selection: bool) -> anyhow::Result<ExitCode> {
+pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -> anyhow::Result<ExitCode> {
     interrupt::block_signals()?;
     let session = Arc::new(session(request, reader.begin().session.clone(), has_own_selection));
     let shown = bind(request, &session)?;
+    if !reader.has_wall_clock() && shows_time_of_day(&request.show) {
+        say!(
+            "rtrace: the recording does not say at which time of day it was made (`perf record -k CLOCK_MONOTONIC` writes that): times of \
+             day count from the beginning of 1970"
+        );
+    }
     let sinks = Planned::new(request, Output::open(&request.output)?)?;
     let enough = Arc::new(AtomicBool::new(false));
     let pending_after = request.show.pending.unwrap_or_default().then_some(PENDING_AFTER);
@@ -72,9 +79,15 @@ pub fn replay(request: &Trace, mut reader: Reader, has_own_selection: bool) -> a
     })
 }
 
+/// Returns whether the output has times of day.
+fn shows_time_of_day(show: &Show) -> bool {
+    let is_shown = matches!(show.time, TimeFormat::Local | TimeFormat::LocalDate | TimeFormat::Utc | TimeFormat::Epoch);
+    is_shown || show.style == Style::Json
+}
+
 /// Says what is wrong with the file. A file that was not completed mostly ends inside a record, which needs no sentence
 /// of its own.
-fn say_damages(reader: &Reader) {
+fn say_damages(reader: &AnyReader) {
     const SENTENCES_MAX: usize = 8;
     let damages = reader.damages();
     for damage in damages.iter().take(SENTENCES_MAX) {
