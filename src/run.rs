@@ -5,6 +5,7 @@
 //! bounded. While it is full the rings are not drained, and the kernel counts the records that no longer fit into them
 //! as lost.
 
+mod convert;
 mod end;
 mod initial_state;
 mod record;
@@ -20,6 +21,7 @@ mod watch;
 mod work;
 pub mod worker;
 
+pub use convert::convert;
 pub use replay::replay;
 
 use crate::arm;

@@ -97,6 +97,18 @@ pub enum Sub {
         override_usage = "rtrace record [OPTIONS] [--] COMMAND [ARG]...\n       rtrace record [OPTIONS] -p PID | -t TID | -u USER | -G CGROUP | -C CPUS | -a [COMMAND [ARG]...]"
     )]
     Record(Box<RecordArgs>),
+    /// Write the calls of a recording for tools that do not know rtrace's records
+    Convert {
+        /// The form of the calls
+        #[arg(long, value_name = "FORM")]
+        to: ConvertTo,
+        /// The recording
+        #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+        input: PathBuf,
+        /// Write to FILE; an existing FILE is renamed to FILE.old
+        #[arg(short, long, value_name = "FILE", default_value = "perf.data", value_hint = clap::ValueHint::FilePath)]
+        output: PathBuf,
+    },
     /// Print a completion script
     Completions { shell: clap_complete::Shell },
     /// Print the candidates for the last word, for the completion scripts
@@ -157,6 +169,13 @@ pub enum ProbeSub {
     },
 }
 
+/// The words of `rtrace convert --to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ConvertTo {
+    /// Records of raw_syscalls:sys_enter and sys_exit in a perf.data file, which `perf trace -i` shows
+    PerfTracepoints,
+}
+
 /// The options of `rtrace record`.
 #[derive(Debug, Args)]
 pub struct RecordArgs {
@@ -181,6 +200,13 @@ pub struct RecordArgs {
     /// Record the kernel's stack of each call as well
     #[arg(long)]
     pub kernel_stack: bool,
+    /// Compress the recording by zstd
+    #[arg(short = 'z', long = "compress", value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+          value_parser = clap::value_parser!(i32).range(1..=22))]
+    pub compression: Option<i32>,
+    /// Record so that `perf trace -i FILE` shows the calls: from the tracepoints of raw_syscalls, without strings
+    #[arg(long)]
+    pub for_perf: bool,
     #[command(flatten)]
     pub target: TargetArgs,
     #[command(flatten)]

@@ -29,6 +29,7 @@ fn fallible(request: &Request) -> anyhow::Result<ExitCode> {
     match request {
         Request::Trace(trace) => run::trace(trace),
         Request::Replay(request) => replay(request),
+        Request::Convert(request) => run::convert(request),
         Request::List { what, glob, format } => list::list(*what, glob.as_deref(), *format),
         Request::Probe(what) => probe::carry_out(what),
         Request::Check(format) => check::check(*format),

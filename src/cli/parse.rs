@@ -10,13 +10,13 @@ mod show;
 mod target;
 mod what;
 
-use super::args::{self, Cli, Sub};
+use super::args::{self, Cli, ConvertTo, Sub};
 use super::config::Config;
 use super::habits;
 use super::short_help::SHORT_HELP;
 use super::strace;
 use super::words;
-use crate::request::{AnswerFormat, EventSelection, Item, Listing, Request, Selector, Setup, Target, Trace};
+use crate::request::{AnswerFormat, Conversion, EventSelection, Item, Listing, Request, Selector, Setup, Target, Trace};
 use crate::show::Style;
 use crate::text::near;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -94,6 +94,7 @@ fn request_of_subcommand(subcommand: Sub) -> Result<Request, Stop> {
         Sub::Check { setup: false, json, .. } => Ok(Request::Check(answer_format(json))),
         Sub::Check { group, program, .. } => setup(group, program),
         Sub::Probe { what } => Ok(Request::Probe(probe::probing(what))),
+        Sub::Convert { to: ConvertTo::PerfTracepoints, input, output } => Ok(Request::Convert(Conversion { input, output })),
         Sub::Completions { shell } => Ok(Request::Completions(shell)),
         Sub::Complete { words } => Ok(Request::Complete(words)),
         // The caller has the words.

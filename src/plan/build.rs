@@ -61,8 +61,9 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     of_events.add_to(&mut shown);
     let armed = armed_syscalls(&selection, shown.clone(), (fd_paths || !request.show.paths.is_empty()) && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
-    let facts =
-        MechanismInputs { own_events: mechanism::own_events(tracefs), compat, kernel_frames: !by_bpf && graphs.has_kernel_frames() };
+    let for_perf = request.recording.as_ref().is_some_and(|recording| recording.for_perf);
+    let usable = if for_perf { Err("perf shows the calls of these events only (--for-perf)") } else { mechanism::own_events(tracefs) };
+    let facts = MechanismInputs { own_events: usable, compat, kernel_frames: !by_bpf && graphs.has_kernel_frames() };
     let mechanism = mechanism::choose(&armed, selection.unknown || of_events.calls.recorded.nameless, facts);
     let decided =
         PlanInputs { request, selection: &selection, of_events: &of_events, targets: &targets, graphs: &graphs, inherit, shown_signals };

@@ -7,8 +7,11 @@
 mod any_reader;
 mod compression;
 mod fact;
+mod features;
+mod for_perf;
 mod layout;
 mod of_perf;
+mod packed_records;
 mod reader;
 mod record_stream;
 mod sections;
@@ -17,6 +20,7 @@ mod writer;
 
 pub use any_reader::AnyReader;
 pub use fact::Begin;
+pub use features::about;
 pub use reader::Damage;
 pub use sections::About;
 pub use tracing_data::TracingData;

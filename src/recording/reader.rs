@@ -4,7 +4,8 @@
 //! a [`Damage`] with the place, and memory is bounded by the largest round that rtrace writes.
 
 use super::fact::{self, Assembler, Begin, Fact};
-use super::layout::{HEADER_BYTES, Header, Section, kind};
+use super::layout::{HEADER_BYTES, Header, kind};
+use super::record_stream::{FileRecord, RecordStream};
 use crate::event::{Synthesized, Time};
 use crate::session::EventTable;
 use crate::source::frame::{self, Frame, field};
@@ -14,12 +15,6 @@ use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-
-/// How many bytes are read at once.
-const READ_BYTES: usize = 1 << 20;
-
-/// The largest size of a record.
-const RECORD_MAX: usize = u16::MAX as usize;
 
 /// The largest round. The rings together are smaller.
 const ROUND_MAX: usize = 1 << 30;
@@ -81,14 +76,9 @@ pub enum Damage {
 /// An open recording.
 #[derive(Debug)]
 pub struct Reader {
-    file: File,
+    /// The records; `None` while one of them is being taken.
+    stream: Option<RecordStream>,
     begin: Begin,
-    /// The place of the next byte to read from the file, and the end of the records.
-    next: u64,
-    end: u64,
-    /// Bytes of the file, of which those before `at` were used.
-    window: Vec<u8>,
-    at: usize,
     assembler: Assembler,
     /// The input that is being read.
     round: Round,
@@ -121,14 +111,9 @@ impl Reader {
         let mut bytes = [0; HEADER_BYTES as usize];
         file.read_exact_at(&mut bytes, 0).map_err(|_| anyhow!("{name} is no recording: it has only {} bytes", meta.len()))?;
         let header = Header::parse(&bytes).map_err(|why| anyhow!("{name} {why}"))?;
-        let (end, damage) = end_of_records(header.data, meta.len());
         let mut reader = Reader {
-            file,
+            stream: Some(RecordStream::new(file, header.data, meta.len())),
             begin: Begin::default(),
-            next: header.data.offset,
-            end,
-            window: Vec::new(),
-            at: 0,
             assembler: Assembler::default(),
             round: Round::default(),
             chunk_of_cpu: FxHashMap::default(),
@@ -136,7 +121,7 @@ impl Reader {
             answers: Vec::new(),
             spare: Vec::new(),
             waiting: None,
-            damages: damage.into_iter().collect(),
+            damages: Vec::new(),
             unreadable: 0,
             has_ended: false,
         };
@@ -167,17 +152,16 @@ impl Reader {
     /// Reads the first fact.
     fn read_begin(&mut self) -> anyhow::Result<Begin> {
         const NOT_OURS: &str = "it is not a recording of rtrace (this version reads no recordings of other programs)";
-        while let Some((at, fact)) = self.next_record(|reader, at, record| {
-            let fact = is_fact(record).then(|| reader.assembler.part(raw_of_fact(record)));
-            (at, fact)
-        }) {
-            match fact {
+        while let Some(record) = self.stream.as_mut().and_then(RecordStream::next_record) {
+            let at = record.at;
+            match is_fact(record).then(|| self.assembler.part(raw_of_fact(record))) {
                 Some(Ok(None)) => {}
                 Some(Ok(Some(Fact::Begin(begin)))) => return Ok(*begin),
                 Some(Err(fault)) => bail!("the fact at byte {at} {fault}"),
                 Some(Ok(Some(_))) | None => bail!(NOT_OURS),
             }
         }
+        self.damages.extend(self.stream.as_mut().map(RecordStream::take_damages).unwrap_or_default());
         match self.damages.last() {
             Some(Damage::NotFinished) | None => bail!("it has no records"),
             Some(damage) => bail!("{damage}"),
@@ -189,10 +173,8 @@ impl Reader {
         if let Some(waiting) = self.waiting.take() {
             return Some(waiting);
         }
-        while let Some(done) = self.next_record(Reader::take) {
-            if let Some(input) = done {
-                return Some(input);
-            }
+        if let Some(input) = self.next_completed() {
+            return Some(input);
         }
         if !self.answers.is_empty() {
             return Some(Input::Answers(std::mem::take(&mut self.answers)));
@@ -203,8 +185,23 @@ impl Reader {
         (!is_empty).then_some(rest)
     }
 
+    /// Reads records up to one that completes a piece of input.
+    fn next_completed(&mut self) -> Option<Input> {
+        // The records are lent by the stream while the reader takes them.
+        let mut stream = self.stream.take()?;
+        let mut completed = None;
+        while completed.is_none() && !self.has_ended {
+            let Some(record) = stream.next_record() else { break };
+            completed = self.take(record);
+        }
+        self.damages.extend(stream.take_damages());
+        self.stream = Some(stream);
+        completed
+    }
+
     /// Takes one record. Returns the input that it completes.
-    fn take(&mut self, at: u64, record: Record) -> Option<Input> {
+    fn take(&mut self, record: FileRecord) -> Option<Input> {
+        let at = record.at;
         if is_fact(record) {
             return match self.assembler.part(raw_of_fact(record)) {
                 Ok(fact) => fact.and_then(|fact| self.fact(fact)),
@@ -269,92 +266,15 @@ impl Reader {
         let round = std::mem::take(&mut self.round);
         Input::Round(Round { started, ..round })
     }
-
-    /// Passes the next record and its place in the file to `take`. Returns `None` at the end.
-    fn next_record<T>(&mut self, take: impl FnOnce(&mut Reader, u64, Record) -> T) -> Option<T> {
-        if self.has_ended {
-            return None;
-        }
-        if self.window.len() - self.at < RECORD_MAX && self.next < self.end {
-            self.read_more();
-        }
-        let at = self.next - (self.window.len() - self.at) as u64;
-        if self.at == self.window.len() {
-            self.has_ended = true;
-            return None;
-        }
-        // The window is lent to the record, and nothing that takes a record reads more of the file.
-        let window = std::mem::take(&mut self.window);
-        let done = match Frame::at(&window, self.at) {
-            Ok(frame) => {
-                let bytes = &window[self.at..self.at + frame.size()];
-                self.at += frame.size();
-                Some(take(self, at, Record { frame, bytes }))
-            }
-            Err(fault) => {
-                self.damages.push(Damage::Record { at, fault });
-                self.has_ended = true;
-                None
-            }
-        };
-        self.window = window;
-        done
-    }
-
-    /// Reads the next bytes of the file.
-    fn read_more(&mut self) {
-        self.window.drain(..self.at);
-        self.at = 0;
-        let kept = self.window.len();
-        let wanted = READ_BYTES.min((self.end - self.next) as usize);
-        self.window.resize(kept + wanted, 0);
-        let mut read = 0;
-        while read < wanted {
-            match self.file.read_at(&mut self.window[kept + read..], self.next + read as u64) {
-                // The file has become shorter.
-                Ok(0) => self.end = self.next + read as u64,
-                Ok(bytes) => {
-                    read += bytes;
-                    continue;
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    self.end = self.next + read as u64;
-                    self.damages.push(Damage::Io { at: self.end, why: error.to_string() });
-                }
-            }
-            break;
-        }
-        self.window.truncate(kept + read);
-        self.next += read as u64;
-    }
 }
 
-/// A record of the file.
-#[derive(Clone, Copy)]
-struct Record<'a> {
-    frame: Frame<'a>,
-    /// The record with its header.
-    bytes: &'a [u8],
-}
-
-/// Returns where the records end in a file of this size, and what is wrong with that.
-fn end_of_records(data: Section, size: u64) -> (u64, Option<Damage>) {
-    let end = data.offset.saturating_add(data.size);
-    match data.size {
-        0 => (size, Some(Damage::NotFinished)),
-        _ if end > size => (size, Some(Damage::Cut { size, missing: end - size })),
-        _ => (end, None),
-    }
-}
-
-fn is_fact(record: Record) -> bool {
+fn is_fact(record: FileRecord) -> bool {
     let id = record.frame.body.first_chunk().copied().map(u64::from_le_bytes);
     record.frame.kind == frame::kind::SAMPLE && id == Some(fact::EVENT_ID)
 }
 
 /// Returns the raw bytes of a sample with a fact: they follow identifier, task, time, CPU and the size in 4 bytes.
-fn raw_of_fact(record: Record<'_>) -> &[u8] {
+fn raw_of_fact(record: FileRecord<'_>) -> &[u8] {
     record.frame.body.get(36..).unwrap_or_default()
 }
 

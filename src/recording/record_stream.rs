@@ -47,6 +47,8 @@ pub struct FileRecord<'a> {
     pub at: u64,
     /// The record.
     pub frame: Frame<'a>,
+    /// The record with its header.
+    pub bytes: &'a [u8],
 }
 
 impl RecordStream {
@@ -78,6 +80,11 @@ impl RecordStream {
         &self.damages
     }
 
+    /// Returns what is wrong with the file and was not returned before.
+    pub fn take_damages(&mut self) -> Vec<Damage> {
+        std::mem::take(&mut self.damages)
+    }
+
     /// Adds something that is wrong with the file.
     pub fn damaged(&mut self, damage: Damage) {
         self.damages.push(damage);
@@ -88,7 +95,8 @@ impl RecordStream {
         let place = self.find()?;
         let bytes = if place.is_unpacked { &self.unpacked } else { &self.window };
         // It was read there once already.
-        Some(FileRecord { at: place.file_at, frame: Frame::at(bytes, place.at).ok()? })
+        let frame = Frame::at(bytes, place.at).ok()?;
+        Some(FileRecord { at: place.file_at, frame, bytes: &bytes[place.at..place.at + frame.size()] })
     }
 
     /// Finds the next record that is not compressed.

@@ -68,6 +68,7 @@ mod probes_programs;
 mod random;
 mod readings;
 mod recipes;
+mod recordings_of_perf;
 mod rights;
 mod schema;
 mod selection;

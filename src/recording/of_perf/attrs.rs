@@ -1,14 +1,11 @@
 //! The events of a file of perf: their attributes and identifiers, and what they are called.
 
 use crate::kernel::format::Format;
+use crate::recording::features::section;
 use crate::recording::layout::{ATTR_BYTES_MIN, Header, Section};
 use crate::recording::tracing_data::TracingData;
 use rustc_hash::FxHashMap;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
-
-/// The largest section that is read into memory. The formats of all events of a kernel have some 5 MiB.
-const SECTION_MAX: u64 = 256 << 20;
 
 /// The most events of a file. An event has an index of 16 bits.
 const EVENTS_MAX: u64 = 60_000;
@@ -79,20 +76,6 @@ pub fn events(file: &File, header: &Header) -> Result<Vec<PerfEvent>, String> {
         events.push(PerfEvent { ids, ..event });
     }
     Ok(events)
-}
-
-/// Reads a section of a file.
-///
-/// # Errors
-/// A clause that continues the name of the file.
-pub fn section(file: &File, section: Section) -> Result<Vec<u8>, String> {
-    let size = file.metadata().map_or(0, |meta| meta.len());
-    if section.size > SECTION_MAX || section.offset.checked_add(section.size).is_none_or(|end| end > size) {
-        return Err(format!("says that it has {} bytes at offset {}, but it ends at byte {size}", section.size, section.offset));
-    }
-    let mut bytes = vec![0; section.size as usize];
-    file.read_exact_at(&mut bytes, section.offset).map_err(|error| format!("cannot be read: {error}"))?;
-    Ok(bytes)
 }
 
 /// Returns the formats of the tracepoints, with their names as `subsystem:name`, by their numbers on the recorded

@@ -5,7 +5,8 @@ use super::attrs::{self, PerfEvent};
 use super::normalize::{self, Normalizer};
 use crate::event::{Abi, EventIndex, Time};
 use crate::kernel::syscall_event::COPY_LIMIT_DEFAULT;
-use crate::recording::layout::{Header, Section, feature, kind};
+use crate::recording::features::Features;
+use crate::recording::layout::{Header, feature, kind};
 use crate::recording::record_stream::RecordStream;
 use crate::recording::tracing_data::TracingData;
 use crate::session::{EventSpec, EventTable, Role, Scope, Session, Terms};
@@ -36,7 +37,10 @@ pub struct Found {
 /// # Errors
 /// The file is damaged, or has nothing that rtrace can show: a clause that continues its name.
 pub fn read(file: &File, header: &Header, size: u64) -> Result<Found, String> {
-    let features = Features { file, table: feature_table(file, header) };
+    if header.data.size == 0 {
+        return Err("was not completed: perf was killed before it wrote what its records mean".to_owned());
+    }
+    let features = Features::find(file, header);
     let perf_events = attrs::events(file, header)?;
     let formats = match features.bytes(feature::TRACING_DATA)? {
         Some(bytes) => TracingData::parse(&bytes).map_err(|why| format!("cannot be shown: its formats of tracepoints {why}"))?,
@@ -150,39 +154,6 @@ fn selection(specs: &[EventSpec]) -> Result<Vec<String>, String> {
         words.push("--syscalls".to_owned());
     }
     Ok(words)
-}
-
-/// The feature sections of a file.
-struct Features<'a> {
-    file: &'a File,
-    table: Vec<(u32, Section)>,
-}
-
-impl Features<'_> {
-    /// Returns the bytes of a section; `None` if the file does not have it.
-    fn bytes(&self, number: u32) -> Result<Option<Vec<u8>>, String> {
-        let found = self.table.iter().find(|(known, _)| *known == number);
-        found.map(|(_, section)| attrs::section(self.file, *section)).transpose()
-    }
-
-    /// Returns the text of a section with one.
-    fn text(&self, number: u32) -> Result<Option<String>, String> {
-        let text = |bytes: Vec<u8>| {
-            let text = bytes.get(4..).unwrap_or_default();
-            String::from_utf8_lossy(&text[..memchr::memchr(0, text).unwrap_or(text.len())]).into_owned()
-        };
-        Ok(self.bytes(number)?.map(text))
-    }
-}
-
-/// Returns the places of the feature sections. A recording that was not completed has none.
-fn feature_table(file: &File, header: &Header) -> Vec<(u32, Section)> {
-    let numbers: Vec<u32> = header.feature_numbers().collect();
-    let place = Section { offset: header.data.offset.saturating_add(header.data.size), size: 16 * numbers.len() as u64 };
-    let table = if header.data.size == 0 { Vec::new() } else { attrs::section(file, place).unwrap_or_default() };
-    let word = |entry: &[u8], at: usize| entry[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
-    let section = |entry: &[u8]| Section { offset: word(entry, 0), size: word(entry, 8) };
-    numbers.into_iter().zip(table.chunks_exact(16).map(section)).collect()
 }
 
 /// Returns CLOCK_REALTIME minus the clock of the records: version, clock, and the values of both at one moment.

@@ -135,14 +135,15 @@ fn the_session_is_that_of_the_recorded_machine() {
         let (file, header, size) = file(records, arch, flags);
         PerfReader::open(file, &header, size).map(|reader| reader.begin().session.clone())
     };
-    let found = session("aarch64", OF_COMMAND, &[]).unwrap();
+    let found = session("aarch64", OF_COMMAND, &[sample(ENTER, 1, 0)]).unwrap();
     assert_eq!((found.abi, found.scope), (crate::event::Abi::Aarch64, Scope::Command));
     let roles: Vec<Role> = found.events.events.iter().map(|spec| spec.role).collect();
     assert_eq!(roles, [Role::RawEnter, Role::RawExit, Role::SideBand]);
     let map = |task: u64| record(kind::THREAD_MAP, &[1, task, 0, 0]);
     let of = |task: u64| session("x86_64", 1 << 18, &[map(task), sample(ENTER, 1, 0)]).unwrap().scope;
     assert_eq!((of(u64::MAX), of(70)), (Scope::System, Scope::Tasks));
-    assert!(session("s390x", 0, &[]).unwrap_err().contains("was recorded on s390x"));
+    assert!(session("s390x", 0, &[sample(ENTER, 1, 0)]).unwrap_err().contains("was recorded on s390x"));
+    assert!(session("x86_64", 0, &[]).unwrap_err().contains("was not completed"));
 }
 
 #[test]
