@@ -186,7 +186,16 @@ fn formats() -> TracingData {
         text("sys_enter", NUMBERS[0], field("unsigned long args[6]", 16, 48, 0), &entered),
         text("sys_exit", NUMBERS[1], field("long ret", 16, 8, 1), "\"NR %ld = %ld\", REC->id, REC->ret"),
     ];
-    TracingData { page_bytes: 4096, systems: vec![("raw_syscalls".to_owned(), formats)], ..TracingData::default() }
+    TracingData {
+        page_bytes: 4096,
+        // How the pages of tracefs and the headers of their records look. Their readers want them, and use them for
+        // records of tracefs alone.
+        header_page: [field(" u64 timestamp", 0, 8, 0), field(" local_t commit", 8, 8, 1), field(" char data", 16, 4080, 0)]
+            .concat()
+            .into_bytes(),
+        header_event: b"\ttype_len    :    5 bits\n\ttime_delta  :   27 bits\n\tarray       :   32 bits\n".to_vec(),
+        systems: vec![("raw_syscalls".to_owned(), formats)],
+    }
 }
 
 #[cfg(test)]

@@ -116,6 +116,28 @@ fn a_recording_of_the_whole_machine_has_the_names_of_tasks_that_were_there_befor
     assert!(numbers(&trace, "entered")[0] >= 20);
 }
 
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_recording_of_another_architecture_has_the_calls_of_that_one() {
+    let Some(machine) = machine() else { return };
+    run(&machine, "perf record -q -o p.data -e 'raw_syscalls:*' $workload calls getppid 1 50 >/dev/null 2>&1");
+    // The section with the architecture: a length, and the name with NUL bytes behind it.
+    let (x86, arm) = (b"\x40\0\0\0x86_64\0\0", b"\x40\0\0\0aarch64\0");
+    let mut bytes = std::fs::read(machine.path("p.data")).expect("it was written");
+    let at = bytes.windows(x86.len()).position(|window| window == x86).expect("it is an x86-64 machine");
+    bytes[at..at + arm.len()].copy_from_slice(arm);
+    std::fs::write(machine.path("a.data"), bytes).expect("the directory is ours");
+    run(&machine, "$rtrace -i p.data -o p.lines && $rtrace -i a.data -o a.lines");
+    let count = |name: &str, call: &str| {
+        let text = std::fs::read_to_string(machine.path(name)).expect("it was written");
+        text.lines().filter(|line| line.contains(&format!(" {call}("))).count()
+    };
+    // Number 110 is another call there (include/uapi/asm-generic/unistd.h).
+    let calls = count("p.lines", "getppid");
+    assert!(calls >= 50);
+    assert_eq!((count("a.lines", "getppid"), count("a.lines", "timer_settime")), (0, calls));
+}
+
 #[test]
 fn records_that_perf_lost_are_counted() {
     let Some(machine) = machine() else { return };

@@ -7,15 +7,15 @@ use crate::event::{Abi, EventIndex, Time};
 use crate::kernel::syscall_event::COPY_LIMIT_DEFAULT;
 use crate::recording::features::Features;
 use crate::recording::layout::{Header, feature, kind};
-use crate::recording::record_stream::RecordStream;
+use crate::recording::record_stream::{FileRecord, RecordStream};
 use crate::recording::tracing_data::TracingData;
 use crate::session::{EventSpec, EventTable, Role, Scope, Session, Terms};
 use crate::source::frame::{self, field};
 use std::collections::BTreeSet;
 use std::fs::File;
 
-/// How many records before the first sample are searched for the tasks that perf recorded.
-const RECORDS_BEFORE_MAX: usize = 1 << 20;
+/// How many records are searched for the tasks that perf recorded, and for the oldest sample.
+const RECORDS_MAX: usize = 1 << 18;
 
 /// What the beginning and the end of a file say about its records.
 #[derive(Debug)]
@@ -56,7 +56,9 @@ pub fn read(file: &File, header: &Header, size: u64) -> Result<Found, String> {
     let side_band = EventIndex((specs.len() - 1) as u16);
     let ids = (0..specs.len() as u16).map(EventIndex).map(|event| (normalize::id(event), event));
     let wall_clock = features.bytes(feature::CLOCK_DATA)?.and_then(|bytes| realtime_offset(&bytes));
-    let begin = beginning(RecordStream::new(file.try_clone().map_err(|error| format!("cannot be read: {error}"))?, header.data, size));
+    let normalizer = Normalizer::new(perf_events.iter().cloned().zip(indices).collect(), side_band);
+    let begin =
+        beginning(RecordStream::new(file.try_clone().map_err(|error| format!("cannot be read: {error}"))?, header.data, size), &normalizer);
     let session = Session {
         realtime_offset: wall_clock.unwrap_or(0),
         abi,
@@ -67,11 +69,10 @@ pub fn read(file: &File, header: &Header, size: u64) -> Result<Found, String> {
             true => Scope::Tasks,
             false => Scope::System,
         },
-        started: first_time(features.bytes(feature::SAMPLE_TIME)?.as_deref()),
+        started: begin.first.unwrap_or_default(),
         copied_bytes: COPY_LIMIT_DEFAULT,
         ..Session::default()
     };
-    let normalizer = Normalizer::new(perf_events.into_iter().zip(indices).collect(), side_band);
     Ok(Found { session, selection, normalizer, side_band, has_wall_clock: wall_clock.is_some() })
 }
 
@@ -163,29 +164,33 @@ fn realtime_offset(bytes: &[u8]) -> Option<i64> {
     (version == 1).then(|| Some(word(8)?.wrapping_sub(word(16)?) as i64))?
 }
 
-/// Returns the time of the first sample.
-fn first_time(section: Option<&[u8]>) -> Time {
-    Time(section.and_then(|bytes| bytes.first_chunk().copied()).map_or(0, u64::from_le_bytes))
-}
-
-/// What perf wrote before the first sample.
+/// What the first round says.
 #[derive(Debug, Default)]
 struct Beginning {
-    /// It recorded some tasks, and not all.
+    /// perf recorded some tasks, and not all.
     is_of_tasks: bool,
+    /// The time of the oldest sample.
+    first: Option<Time>,
 }
 
-/// Reads a file up to its first sample.
-fn beginning(mut stream: RecordStream) -> Beginning {
+/// Reads a file up to the end of its first round.
+fn beginning(mut stream: RecordStream, normalizer: &Normalizer) -> Beginning {
     let mut begin = Beginning::default();
-    for _ in 0..RECORDS_BEFORE_MAX {
-        let Some(record) = stream.next_record() else { break };
-        match record.frame.kind {
-            frame::kind::SAMPLE => break,
+    let mut bytes = Vec::new();
+    for _ in 0..RECORDS_MAX {
+        let Some(FileRecord { frame, .. }) = stream.next_record() else { break };
+        match frame.kind {
+            kind::FINISHED_ROUND if begin.first.is_some() => break,
             kind::THREAD_MAP => {
                 // The number of tasks, and for each its number in 8 bytes and its name in 16. All tasks are -1.
-                let first = record.frame.body.get(8..).and_then(|rest| rest.first_chunk().copied()).map(u64::from_le_bytes);
+                let first = frame.body.get(8..).and_then(|rest| rest.first_chunk().copied()).map(u64::from_le_bytes);
                 begin.is_of_tasks = first.is_some_and(|task| task as i32 != -1);
+            }
+            frame::kind::SAMPLE => {
+                bytes.clear();
+                if let Ok(Some(sample)) = normalizer.append(&frame, &mut bytes) {
+                    begin.first = Some(begin.first.map_or(sample.time, |first| first.min(sample.time)));
+                }
             }
             _ => {}
         }
