@@ -221,7 +221,7 @@ pub struct RecordArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Whom to trace")]
 pub struct TargetArgs {
-    /// Show a recording (of `rtrace record` or --record) instead of tracing
+    /// Show a recording (of `rtrace record`, --record or perf) instead of tracing
     #[arg(short = 'i', long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           conflicts_with_all = ["all_cpus", "pid", "tid", "uid", "cgroup", "container", "cpu", "delay", "run_as", "env", "chdir", "inject"])]
     pub input: Option<PathBuf>,

@@ -2,7 +2,7 @@
 
 use crate::kernel::format::Format;
 use crate::recording::features::section;
-use crate::recording::layout::{ATTR_BYTES_MIN, Header, Section};
+use crate::recording::layout::{ATTR_BYTES_MIN, Header, Section, sample_type};
 use crate::recording::tracing_data::TracingData;
 use rustc_hash::FxHashMap;
 use std::fs::File;
@@ -47,7 +47,7 @@ impl PerfEvent {
         Some(PerfEvent {
             kind: u32_at(0)?,
             config: u64_at(8)?,
-            sample_type: u64_at(24)?,
+            sample_type: sample_type(bytes)?,
             read_format: u64_at(32)?,
             enable_on_exec: flags >> 12 & 1 == 1,
             sample_id_all: flags >> 18 & 1 == 1,
