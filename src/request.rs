@@ -5,7 +5,7 @@ pub mod inject;
 mod recording;
 pub mod select;
 
-pub use recording::{Recording, Replay};
+pub use recording::{Conversion, Recording, Replay};
 
 use crate::probe::grammar::Probe;
 use crate::session::{CallGraph, Terms};
@@ -39,6 +39,8 @@ pub enum Request {
         /// What is printed of each event.
         what: EventsOf,
     },
+    /// `rtrace convert`: write the calls of a recording for other tools.
+    Convert(Conversion),
     /// `rtrace list`: list what can be traced.
     List {
         /// What to list.

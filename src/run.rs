@@ -5,6 +5,7 @@
 //! bounded. While it is full the rings are not drained, and the kernel counts the records that no longer fit into them
 //! as lost.
 
+mod convert;
 mod end;
 mod initial_state;
 mod outline;
@@ -22,6 +23,7 @@ mod watch;
 mod work;
 pub mod worker;
 
+pub use convert::convert;
 pub use outline::outline;
 pub use replay::replay;
 

@@ -127,6 +127,18 @@ pub enum Sub {
         #[arg(long)]
         json: bool,
     },
+    /// Write the calls of a recording for tools that do not know rtrace's records
+    Convert {
+        /// The form of the calls
+        #[arg(long, value_name = "FORM")]
+        to: ConvertTo,
+        /// The recording
+        #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+        input: PathBuf,
+        /// Write to FILE; an existing FILE is renamed to FILE.old
+        #[arg(short, long, value_name = "FILE", default_value = "perf.data", value_hint = clap::ValueHint::FilePath)]
+        output: PathBuf,
+    },
     /// Print a completion script
     Completions { shell: clap_complete::Shell },
     /// Print the candidates for the last word, for the completion scripts
@@ -187,6 +199,13 @@ pub enum ProbeSub {
     },
 }
 
+/// The words of `rtrace convert --to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ConvertTo {
+    /// Records of raw_syscalls:sys_enter and sys_exit in a perf.data file, which `perf trace -i` shows
+    PerfTracepoints,
+}
+
 /// The options of `rtrace record`.
 #[derive(Debug, Args)]
 pub struct RecordArgs {
@@ -211,6 +230,13 @@ pub struct RecordArgs {
     /// Record the kernel's stack of each call as well
     #[arg(long)]
     pub kernel_stack: bool,
+    /// Compress the recording by zstd
+    #[arg(short = 'z', long = "compress", value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+          value_parser = clap::value_parser!(i32).range(1..=22))]
+    pub compression: Option<i32>,
+    /// Record so that `perf trace -i FILE` shows the calls: from the tracepoints of raw_syscalls, without strings
+    #[arg(long)]
+    pub for_perf: bool,
     #[command(flatten)]
     pub target: TargetArgs,
     #[command(flatten)]
@@ -225,7 +251,7 @@ pub struct RecordArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Whom to trace")]
 pub struct TargetArgs {
-    /// Show a recording (of `rtrace record` or --record) instead of tracing
+    /// Show a recording (of `rtrace record`, --record or perf) instead of tracing
     #[arg(short = 'i', long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           conflicts_with_all = ["all_cpus", "pid", "tid", "uid", "cgroup", "container", "cpu", "delay", "run_as", "env", "chdir", "inject"])]
     pub input: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! Carries out a request.
 
 use super::{ExitCode, check, complete, completions, diff, environment, evlist, list, parse, probe, script, setup};
-use crate::recording::Reader;
+use crate::recording::AnyReader;
 use crate::request::{Replay, Request};
 use crate::run;
 use crate::say;
@@ -32,6 +32,7 @@ fn fallible(request: &Request) -> anyhow::Result<ExitCode> {
         Request::Diff { recordings, format } => diff::print(recordings, *format),
         Request::Script(recording) => script::print(recording),
         Request::EventList { recording, what } => evlist::print(recording, *what),
+        Request::Convert(request) => run::convert(request),
         Request::List { what, glob, format } => list::list(*what, glob.as_deref(), *format),
         Request::Probe(what) => probe::carry_out(what),
         Request::Check(format) => check::check(*format),
@@ -44,7 +45,7 @@ fn fallible(request: &Request) -> anyhow::Result<ExitCode> {
 
 /// Shows a recording. If the request selects no events itself, those are shown that the recorder selected.
 fn replay(request: &Replay) -> anyhow::Result<ExitCode> {
-    let reader = Reader::open(&request.file)?;
+    let reader = AnyReader::open(&request.file)?;
     let recorded = &reader.begin().selection;
     if request.selects || recorded.is_empty() {
         return run::replay(&request.trace, reader, request.selects);

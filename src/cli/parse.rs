@@ -10,13 +10,15 @@ mod show;
 mod target;
 mod what;
 
-use super::args::{self, Cli, Sub};
+use super::args::{self, Cli, ConvertTo, Sub};
 use super::config::Config;
 use super::habits;
 use super::short_help::SHORT_HELP;
 use super::strace;
 use super::words;
-use crate::request::{AnswerFormat, EventSelection, EventsOf, Item, Listing, Request, Selector, Setup, Target, Trace};
+use crate::request::{
+    AnswerFormat, Conversion, EventSelection, EventsOf, Item, Listing, Request, Selector, Setup, Target, Trace,
+};
 use crate::show::Style;
 use crate::text::near;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -99,6 +101,7 @@ fn request_of_subcommand(subcommand: Sub) -> Result<Request, Stop> {
             Ok(Request::EventList { recording: input, what: EventsOf { attributes: verbose, fields: trace_fields } })
         }
         Sub::Diff { first, second, json } => Ok(Request::Diff { recordings: [first, second], format: answer_format(json) }),
+        Sub::Convert { to: ConvertTo::PerfTracepoints, input, output } => Ok(Request::Convert(Conversion { input, output })),
         Sub::Completions { shell } => Ok(Request::Completions(shell)),
         Sub::Complete { words } => Ok(Request::Complete(words)),
         // The caller has the words.

@@ -129,7 +129,15 @@ pub enum Synthesized {
         #[serde(default)]
         from_afar: u64,
     },
-    /// The same counts for all events of the tracefs instance together, from its `per_cpu/cpuN/stats`: the kernel does
+    /// The number of records that the kernel dropped of an event whose hits nobody counted: files of perf have no such
+    /// counts.
+    Lost {
+        /// The event.
+        event: EventIndex,
+        /// The number of records.
+        records: u64,
+    },
+    /// The counts of [`Synthesized::Count`] for all events of the tracefs instance together, from its `per_cpu/cpuN/stats`: the kernel does
     /// not count the events separately.
     InstanceCount {
         /// How often the events happened.

@@ -39,8 +39,9 @@ fn shows_whole_signals(request: &Trace) -> bool {
     request.show.style == Style::Strace && request.show.mode != Mode::Summary
 }
 
-fn mechanism_inputs(tracefs: &Tracefs, compat: bool, kernel_frames: bool) -> MechanismInputs {
-    MechanismInputs { own_events: mechanism::own_events(tracefs), compat, kernel_frames }
+fn mechanism_inputs(tracefs: &Tracefs, for_perf: bool, compat: bool, kernel_frames: bool) -> MechanismInputs {
+    let usable = if for_perf { Err("perf shows the calls of these events only (--for-perf)") } else { mechanism::own_events(tracefs) };
+    MechanismInputs { own_events: usable, compat, kernel_frames }
 }
 
 /// Returns what is traced, and whether 32-bit calls are to be expected: of a 32-bit program that is there already, or
@@ -80,7 +81,8 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     of_events.add_to(&mut shown);
     let armed = armed_syscalls(&selection, shown.clone(), (fd_paths || !request.show.paths.is_empty()) && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
-    let facts = mechanism_inputs(tracefs, compat, !by_bpf && graphs.has_kernel_frames());
+    let for_perf = request.recording.as_ref().is_some_and(|recording| recording.for_perf);
+    let facts = mechanism_inputs(tracefs, for_perf, compat, !by_bpf && graphs.has_kernel_frames());
     let mechanism = mechanism::choose(&armed, selection.unknown || of_events.calls.recorded.nameless, facts);
     let decided =
         PlanInputs { request, selection: &selection, of_events: &of_events, targets: &targets, graphs: &graphs, inherit, shown_signals };

@@ -25,6 +25,12 @@ pub mod kind {
     pub const FINISHED_ROUND: u32 = 68;
     /// Records, compressed by zstd. A record may begin in one of these and end in the next.
     pub const COMPRESSED: u32 = 81;
+    /// Records, compressed by zstd, after the number of compressed bytes in 8 bytes (perf 6.16 and later).
+    pub const COMPRESSED2: u32 = 83;
+    /// The data of a hardware trace, which follows the record.
+    pub const AUXTRACE: u32 = 71;
+    /// The tasks that perf recorded.
+    pub const THREAD_MAP: u32 = 73;
     /// The first type that only files have.
     pub const FIRST: u32 = 64;
 }

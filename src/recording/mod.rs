@@ -4,19 +4,28 @@
 //! ([`crate::source::rewrite`]), and the facts that rtrace learnt outside the rings ([`fact`]). A recorder decodes
 //! nothing: it writes what passes the tap.
 
+mod any_reader;
 mod attributes;
+mod compression;
 mod fact;
+mod features;
 mod files;
+mod for_perf;
 mod layout;
+mod of_perf;
+mod packed_records;
 mod reader;
+mod record_stream;
 mod sections;
 mod tracing_data;
 mod writer;
 
+pub use any_reader::AnyReader;
 pub use attributes::{EventAttributes, attributes};
 pub use fact::Begin;
+pub use features::about;
 pub use files::{Collector, RecordedFiles};
-pub use reader::{Damage, Reader};
+pub use reader::{Damage, KernelSymbols, Reader};
 pub use sections::About;
 pub use tracing_data::TracingData;
 pub use writer::{Totals, Writer};

@@ -5,7 +5,8 @@
 
 use super::fact::{self, Assembler, Begin, Fact};
 use super::files::RecordedFiles;
-use super::layout::{HEADER_BYTES, Header, Section, kind};
+use super::layout::{HEADER_BYTES, Header, kind};
+use super::record_stream::{FileRecord, RecordStream, Regular};
 use crate::event::{Synthesized, Time};
 use crate::session::EventTable;
 use crate::source::frame::{self, Frame, field};
@@ -14,16 +15,8 @@ use crate::stack::symbols::ReadAt;
 use anyhow::{Context, anyhow, bail};
 use rustc_hash::FxHashMap;
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// How many bytes are read at once.
-const READ_BYTES: usize = 1 << 20;
-
-/// The largest size of a record.
-const RECORD_MAX: usize = u16::MAX as usize;
 
 /// The largest round. The rings together are smaller.
 const ROUND_MAX: usize = 1 << 30;
@@ -64,6 +57,14 @@ pub enum Damage {
         /// The offset of the record that was not used.
         at: u64,
     },
+    /// A compressed record cannot be read, nor what follows it.
+    #[error("the compressed record at byte {at} {why}")]
+    Compressed {
+        /// The offset of the record in the file.
+        at: u64,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A read failed.
     #[error("byte {at} cannot be read: {why}")]
     Io {
@@ -74,16 +75,14 @@ pub enum Damage {
     },
 }
 
+/// The place of /proc/kallsyms of the traced machine, which is empty until the recording has it.
+pub type KernelSymbols = Arc<Mutex<Option<Vec<u8>>>>;
+
 /// An open recording.
 pub struct Reader {
-    file: Box<dyn ReadAt>,
+    /// The records; `None` while one of them is being taken.
+    stream: Option<RecordStream>,
     begin: Begin,
-    /// The place of the next byte to read from the file, and the end of the records.
-    next: u64,
-    end: u64,
-    /// Bytes of the file, of which those before `at` were used.
-    window: Vec<u8>,
-    at: usize,
     assembler: Assembler,
     /// The input that is being read.
     round: Round,
@@ -99,7 +98,7 @@ pub struct Reader {
     /// The records that the recorder could not read.
     unreadable: u64,
     files: RecordedFiles,
-    kernel_symbols: Arc<Mutex<Option<Vec<u8>>>>,
+    kernel_symbols: KernelSymbols,
     has_ended: bool,
 }
 
@@ -127,14 +126,9 @@ impl Reader {
         let size = file.size();
         file.read_at(0, &mut bytes).map_err(|_| anyhow!("it is no recording: it has only {size} bytes"))?;
         let header = Header::parse(&bytes).map_err(|why| anyhow!("it {why}"))?;
-        let (end, damage) = end_of_records(header.data, size);
         let mut reader = Reader {
-            file,
+            stream: Some(RecordStream::new(file, header.data)),
             begin: Begin::default(),
-            next: header.data.offset,
-            end,
-            window: Vec::new(),
-            at: 0,
             assembler: Assembler::default(),
             round: Round::default(),
             chunk_of_cpu: FxHashMap::default(),
@@ -142,7 +136,7 @@ impl Reader {
             answers: Vec::new(),
             spare: Vec::new(),
             waiting: None,
-            damages: damage.into_iter().collect(),
+            damages: Vec::new(),
             unreadable: 0,
             files: RecordedFiles::default(),
             kernel_symbols: Arc::default(),
@@ -173,7 +167,7 @@ impl Reader {
     }
 
     /// Returns the place of the kernel's symbols, which are there before the first round.
-    pub fn kernel_symbols(&self) -> Arc<Mutex<Option<Vec<u8>>>> {
+    pub fn kernel_symbols(&self) -> KernelSymbols {
         Arc::clone(&self.kernel_symbols)
     }
 
@@ -185,17 +179,16 @@ impl Reader {
     /// Reads the first fact.
     fn read_begin(&mut self) -> anyhow::Result<Begin> {
         const NOT_OURS: &str = "it is not a recording of rtrace (this version reads no recordings of other programs)";
-        while let Some((at, fact)) = self.next_record(|reader, at, record| {
-            let fact = is_fact(record).then(|| reader.assembler.part(raw_of_fact(record)));
-            (at, fact)
-        }) {
-            match fact {
+        while let Some(record) = self.stream.as_mut().and_then(RecordStream::next_record) {
+            let at = record.at;
+            match is_fact(record).then(|| self.assembler.part(raw_of_fact(record))) {
                 Some(Ok(None)) => {}
                 Some(Ok(Some(Fact::Begin(begin)))) => return Ok(*begin),
                 Some(Err(fault)) => bail!("the fact at byte {at} {fault}"),
                 Some(Ok(Some(_))) | None => bail!(NOT_OURS),
             }
         }
+        self.damages.extend(self.stream.as_mut().map(RecordStream::take_damages).unwrap_or_default());
         match self.damages.last() {
             Some(Damage::NotFinished) | None => bail!("it has no records"),
             Some(damage) => bail!("{damage}"),
@@ -207,10 +200,8 @@ impl Reader {
         if let Some(waiting) = self.waiting.take() {
             return Some(waiting);
         }
-        while let Some(done) = self.next_record(Reader::take) {
-            if let Some(input) = done {
-                return Some(input);
-            }
+        if let Some(input) = self.next_completed() {
+            return Some(input);
         }
         if !self.answers.is_empty() {
             return Some(Input::Answers(std::mem::take(&mut self.answers)));
@@ -221,8 +212,23 @@ impl Reader {
         (!is_empty).then_some(rest)
     }
 
+    /// Reads records up to one that completes a piece of input.
+    fn next_completed(&mut self) -> Option<Input> {
+        // The records are lent by the stream while the reader takes them.
+        let mut stream = self.stream.take()?;
+        let mut completed = None;
+        while completed.is_none() && !self.has_ended {
+            let Some(record) = stream.next_record() else { break };
+            completed = self.take(record);
+        }
+        self.damages.extend(stream.take_damages());
+        self.stream = Some(stream);
+        completed
+    }
+
     /// Takes one record. Returns the input that it completes.
-    fn take(&mut self, at: u64, record: Record) -> Option<Input> {
+    fn take(&mut self, record: FileRecord) -> Option<Input> {
+        let at = record.at;
         if is_fact(record) {
             return match self.assembler.part(raw_of_fact(record)) {
                 Ok(fact) => fact.and_then(|fact| self.fact(fact)),
@@ -289,102 +295,15 @@ impl Reader {
         let round = std::mem::take(&mut self.round);
         Input::Round(Round { started, ..round })
     }
-
-    /// Passes the next record and its place in the file to `take`. Returns `None` at the end.
-    fn next_record<T>(&mut self, take: impl FnOnce(&mut Reader, u64, Record) -> T) -> Option<T> {
-        if self.has_ended {
-            return None;
-        }
-        if self.window.len() - self.at < RECORD_MAX && self.next < self.end {
-            self.read_more();
-        }
-        let at = self.next - (self.window.len() - self.at) as u64;
-        if self.at == self.window.len() {
-            self.has_ended = true;
-            return None;
-        }
-        // The window is lent to the record, and nothing that takes a record reads more of the file.
-        let window = std::mem::take(&mut self.window);
-        let done = match Frame::at(&window, self.at) {
-            Ok(frame) => {
-                let bytes = &window[self.at..self.at + frame.size()];
-                self.at += frame.size();
-                Some(take(self, at, Record { frame, bytes }))
-            }
-            Err(fault) => {
-                // The last record of a file that was not completed is incomplete, too.
-                let is_last = matches!(fault, frame::Fault::Size { size, left } if size > left || left < frame::HEADER_BYTES);
-                if !is_last || self.damages.is_empty() {
-                    self.damages.push(Damage::Record { at, fault });
-                }
-                self.has_ended = true;
-                None
-            }
-        };
-        self.window = window;
-        done
-    }
-
-    /// Reads the next bytes of the file.
-    fn read_more(&mut self) {
-        self.window.drain(..self.at);
-        self.at = 0;
-        let kept = self.window.len();
-        let wanted = READ_BYTES.min((self.end - self.next) as usize);
-        self.window.resize(kept + wanted, 0);
-        match self.file.read_at(self.next, &mut self.window[kept..]) {
-            Ok(()) => self.next += wanted as u64,
-            Err(error) => {
-                self.damages.push(Damage::Io { at: self.next, why: error.to_string() });
-                self.window.truncate(kept);
-                self.end = self.next;
-            }
-        }
-    }
 }
 
-/// A regular file.
-struct Regular {
-    file: File,
-    /// The size at the beginning. A file that has become shorter cannot be read to there.
-    size: u64,
-}
-
-impl ReadAt for Regular {
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(into, offset)
-    }
-}
-
-/// A record of the file.
-#[derive(Clone, Copy)]
-struct Record<'a> {
-    frame: Frame<'a>,
-    /// The record with its header.
-    bytes: &'a [u8],
-}
-
-/// Returns where the records end in a file of this size, and what is wrong with that.
-fn end_of_records(data: Section, size: u64) -> (u64, Option<Damage>) {
-    let end = data.offset.saturating_add(data.size);
-    match data.size {
-        0 => (size, Some(Damage::NotFinished)),
-        _ if end > size => (size, Some(Damage::Cut { size, missing: end - size })),
-        _ => (end, None),
-    }
-}
-
-fn is_fact(record: Record) -> bool {
+fn is_fact(record: FileRecord) -> bool {
     let id = record.frame.body.first_chunk().copied().map(u64::from_le_bytes);
     record.frame.kind == frame::kind::SAMPLE && id == Some(fact::EVENT_ID)
 }
 
 /// Returns the raw bytes of a sample with a fact: they follow identifier, task, time, CPU and the size in 4 bytes.
-fn raw_of_fact(record: Record<'_>) -> &[u8] {
+fn raw_of_fact(record: FileRecord<'_>) -> &[u8] {
     record.frame.body.get(36..).unwrap_or_default()
 }
 

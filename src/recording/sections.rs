@@ -22,6 +22,8 @@ pub struct About {
     pub realtime_offset: i64,
     /// The formats of tracepoints.
     pub formats: TracingData,
+    /// The level of zstd by which records are compressed; `None` if they are not.
+    pub compression: Option<i32>,
 }
 
 /// The content of the feature sections.
@@ -32,6 +34,8 @@ pub struct Sections<'a> {
     pub events: &'a [FileEvent],
     /// The times of the first and the last record.
     pub span: (Time, Time),
+    /// The section about the compression of records, if they are compressed.
+    pub compression: Option<Vec<u8>>,
 }
 
 impl Sections<'_> {
@@ -40,7 +44,7 @@ impl Sections<'_> {
         let about = self.about;
         let (first, last) = self.span;
         let wall = first.0.wrapping_add_signed(about.realtime_offset);
-        vec![
+        let mut sections = vec![
             (feature::TRACING_DATA, about.formats.to_bytes()),
             (feature::HOSTNAME, string(about.hostname.as_bytes())),
             (feature::OSRELEASE, string(about.release.as_bytes())),
@@ -52,8 +56,10 @@ impl Sections<'_> {
             (feature::SAMPLE_TIME, [first.0.to_le_bytes(), last.0.to_le_bytes()].concat()),
             // CLOCK_MONOTONIC counts nanoseconds.
             (feature::CLOCKID, 1u64.to_le_bytes().to_vec()),
-            (feature::CLOCK_DATA, clock_data(wall, first.0)),
-        ]
+        ];
+        sections.extend(self.compression.iter().map(|section| (feature::COMPRESSED, section.clone())));
+        sections.push((feature::CLOCK_DATA, clock_data(wall, first.0)));
+        sections
     }
 
     fn event_descriptions(&self) -> Vec<u8> {

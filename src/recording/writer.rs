@@ -6,13 +6,15 @@
 
 use super::fact::{self, Begin, Fact};
 use super::files::SeenFile;
+use super::for_perf;
 use super::layout::{ATTR_BYTES, HEADER_BYTES, Header, Section, attr_bytes, kind};
+use super::packed_records::PackedRecords;
 use super::sections::{About, Sections};
 use crate::event::{Synthesized, Time};
 use crate::session::EventTable;
 use crate::source::frame::{self, field};
 use crate::source::rewrite::{self, Rewritten, file_layout};
-use crate::source::{Form, Input, Round};
+use crate::source::{Chunk, Form, Input, Round};
 use crate::sys::perf::AttrNumbers;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -59,6 +61,8 @@ pub struct Writer {
     /// How to read the records of the rings.
     table: EventTable,
     buffer: Vec<u8>,
+    /// Compresses the records, if that was asked for.
+    packed: Option<PackedRecords>,
     /// The number of bytes that were written behind the attributes.
     written: u64,
     totals: Totals,
@@ -66,6 +70,8 @@ pub struct Writer {
     span: Option<(Time, Time)>,
     /// The time of the last round, or before it that of the beginning.
     now: Time,
+    /// The file has facts, and is read by rtrace.
+    has_facts: bool,
     /// A write has failed. What follows would not be where a reader looks for it.
     has_failed: bool,
 }
@@ -76,27 +82,55 @@ impl Writer {
     ///
     /// # Errors
     /// The file cannot be written, or has no positions (a pipe).
-    pub fn new(mut file: File, mut begin: Begin, attrs: &[AttrNumbers], about: About) -> io::Result<Writer> {
-        file.seek(SeekFrom::Start(0))?;
-        let table = begin.session.events.clone();
+    pub fn new(file: File, mut begin: Begin, attrs: &[AttrNumbers], about: About) -> io::Result<Writer> {
+        let facts = FileEvent {
+            name: fact::EVENT_NAME.to_owned(),
+            attr: AttrNumbers::dummy(),
+            sample_type: FACT_LAYOUT,
+            ids: vec![fact::EVENT_ID],
+        };
+        let mut writer = Writer::begin(file, &begin.session.events, begin.session.started, (attrs, Some(facts)), about)?;
         begin.session.events.events.iter_mut().for_each(|spec| spec.sample_type = file_layout(spec.sample_type));
-        let events = file_events(&begin.session.events, attrs);
+        writer.fact(&Fact::Begin(Box::new(begin)));
+        writer.flush()?;
+        Ok(writer)
+    }
+
+    /// Begins a file for other tools, with records of these events and without facts. It is given its records by
+    /// [`Writer::records`].
+    ///
+    /// # Errors
+    /// The file cannot be written, or has no positions (a pipe).
+    pub fn without_facts(file: File, table: &EventTable, started: Time, attrs: &[AttrNumbers], about: About) -> io::Result<Writer> {
+        Writer::begin(file, table, started, (attrs, None), about)
+    }
+
+    fn begin(
+        mut file: File,
+        table: &EventTable,
+        started: Time,
+        (attrs, facts): (&[AttrNumbers], Option<FileEvent>),
+        about: About,
+    ) -> io::Result<Writer> {
+        file.seek(SeekFrom::Start(0))?;
+        let has_facts = facts.is_some();
+        let events = file_events(table, attrs).into_iter().chain(facts).collect();
         let mut writer = Writer {
             file,
             header: Header { attr_bytes: ATTR_BYTES as u64 + 16, ..Header::default() },
             events,
-            about,
-            table,
+            table: table.clone(),
             buffer: Vec::with_capacity(WRITE_BYTES * 2),
+            packed: about.compression.map(PackedRecords::new),
             written: 0,
             totals: Totals::default(),
             span: None,
-            now: begin.session.started,
+            now: started,
+            has_facts,
             has_failed: false,
+            about,
         };
         writer.write_beginning()?;
-        writer.fact(&Fact::Begin(Box::new(begin)));
-        writer.flush()?;
         Ok(writer)
     }
 
@@ -128,7 +162,10 @@ impl Writer {
         match input {
             Input::Round(round) => self.round(round),
             Input::Answers(answers) => {
-                answers.iter().for_each(|(time, record)| self.fact(&Fact::Answer(*time, record.clone())));
+                for (time, record) in answers {
+                    for_perf::append(*time, record, &mut self.buffer);
+                    self.fact(&Fact::Answer(*time, record.clone()));
+                }
             }
         }
         if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
@@ -157,14 +194,13 @@ impl Writer {
             if let Synthesized::Count { lost, .. } | Synthesized::InstanceCount { lost, .. } = record {
                 self.totals.lost += lost;
             }
+            for_perf::append(*time, record, &mut self.buffer);
             self.fact(&Fact::Synthesized(*time, record.clone()));
         }
         for chunk in &round.chunks {
             match chunk.form {
                 Form::Records => {
-                    let Rewritten { samples, unreadable, .. } = rewrite::append(&self.table, chunk, &mut self.buffer);
-                    self.totals.samples += samples;
-                    self.totals.unreadable += unreadable;
+                    let unreadable = self.append(chunk);
                     if unreadable > 0 {
                         self.fact(&Fact::Unreadable(unreadable));
                     }
@@ -175,6 +211,28 @@ impl Writer {
         self.fact(&Fact::Round { started: round.started });
         // perf sorts all records up to this mark.
         self.buffer.extend(header(kind::FINISHED_ROUND, frame::HEADER_BYTES));
+    }
+
+    /// Writes the records of a chunk, without the mark of a round behind them: a reader sorts them with all others.
+    ///
+    /// # Errors
+    /// A write failed.
+    pub fn records(&mut self, chunk: &Chunk) -> io::Result<()> {
+        self.append(chunk);
+        if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what a fact says about the names and the mappings of tasks.
+    pub fn name_tasks(&mut self, time: Time, fact: &Synthesized) {
+        for_perf::append(time, fact, &mut self.buffer);
+    }
+
+    /// Appends the records of a chunk, and returns how many of them cannot be read.
+    fn append(&mut self, chunk: &Chunk) -> u64 {
+        let Rewritten { samples, unreadable, .. } = rewrite::append(&self.table, chunk, &mut self.buffer);
+        self.totals.samples += samples;
+        self.totals.unreadable += unreadable;
+        unreadable
     }
 
     /// Adds a fact, with the time of the round that it belongs to: for perf, time must not run backwards.
@@ -191,9 +249,10 @@ impl Writer {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let done = self.file.write_all(&self.buffer);
+        let bytes = self.packed.as_mut().map_or(&self.buffer[..], |packed| packed.pack(&self.buffer));
+        let done = self.file.write_all(bytes);
         self.has_failed = done.is_err();
-        self.written += self.buffer.len() as u64;
+        self.written += bytes.len() as u64;
         self.buffer.clear();
         done
     }
@@ -206,11 +265,14 @@ impl Writer {
         if self.has_failed {
             return Ok(self.totals);
         }
-        self.fact(&Fact::End);
+        if self.has_facts {
+            self.fact(&Fact::End);
+        }
         self.flush()?;
         self.header.data.size = self.written;
         let span = self.span.unwrap_or_default();
-        let sections = Sections { about: &self.about, events: &self.events, span }.bytes();
+        let compression = self.packed.as_ref().map(PackedRecords::section);
+        let sections = Sections { about: &self.about, events: &self.events, span, compression }.bytes();
         let table_at = self.header.data.offset + self.header.data.size;
         let mut at = table_at + 16 * sections.len() as u64;
         let (mut table, mut contents): (Vec<u8>, Vec<u8>) = Default::default();
@@ -233,17 +295,16 @@ fn header(kind: u32, size: usize) -> [u8; frame::HEADER_BYTES] {
     (u64::from(kind) | (size as u64) << 48).to_le_bytes()
 }
 
-/// Returns the events of the file: those of the session, and the one that has the facts.
+/// Returns the events of the session that have records in the file.
 fn file_events(table: &EventTable, attrs: &[AttrNumbers]) -> Vec<FileEvent> {
     let of = |at: usize, attr: &AttrNumbers| {
         let spec = table.events.get(at)?;
+        let sample_type = file_layout(spec.sample_type);
         let mut ids: Vec<u64> = table.ids.iter().filter(|(_, event)| usize::from(event.0) == at).map(|(id, _)| *id).collect();
         ids.sort_unstable();
         // perf takes an event without identifiers for one with other records.
-        let is_recorded = spec.sample_type != 0 && !ids.is_empty();
-        is_recorded.then(|| FileEvent { name: spec.name.clone(), attr: *attr, sample_type: spec.sample_type, ids })
+        let is_recorded = sample_type != 0 && !ids.is_empty();
+        is_recorded.then(|| FileEvent { name: spec.name.clone(), attr: *attr, sample_type, ids })
     };
-    let facts =
-        FileEvent { name: fact::EVENT_NAME.to_owned(), attr: AttrNumbers::dummy(), sample_type: FACT_LAYOUT, ids: vec![fact::EVENT_ID] };
-    attrs.iter().enumerate().filter_map(|(at, attr)| of(at, attr)).chain([facts]).collect()
+    attrs.iter().enumerate().filter_map(|(at, attr)| of(at, attr)).collect()
 }

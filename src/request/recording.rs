@@ -13,6 +13,10 @@ pub struct Recording {
     pub selection: Vec<String>,
     /// The trace is only recorded, and not shown.
     pub is_alone: bool,
+    /// `-z`: the level of zstd by which records are compressed; `None` if they are not.
+    pub compression: Option<i32>,
+    /// `--for-perf`: `perf trace -i` can show the calls.
+    pub for_perf: bool,
 }
 
 /// `-i`: a recording is shown.
@@ -26,4 +30,13 @@ pub struct Replay {
     pub words: Vec<OsString>,
     /// The words select calls and events.
     pub selects: bool,
+}
+
+/// `rtrace convert --to perf-tracepoints`: the calls of a recording are written as records of `raw_syscalls`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// The recording.
+    pub input: PathBuf,
+    /// The file that is written.
+    pub output: PathBuf,
 }

@@ -26,7 +26,7 @@ pub fn outline(path: &Path, request: &Trace, mut reader: Reader, words: Words) -
     let session = Arc::new(session(request, reader.begin().session.clone(), false));
     let outliner = Outliner::new(words);
     let shown = Shown { gate: bind(request, &session)?, selection: Selection::of(request), enough: Arc::new(AtomicBool::new(false)) };
-    let naming = naming(request, &reader);
+    let naming = naming(request, reader.files(), reader.kernel_symbols());
     // Nothing is written to it.
     let output = Output::open(&crate::request::Output { to: Sink::Stdout, ..request.output.clone() })?.shared();
     let engine = Engine::new(&session, None, Box::new(Closed));
@@ -47,7 +47,7 @@ pub fn outline(path: &Path, request: &Trace, mut reader: Reader, words: Words) -
     if outcome.verdict.lost_records > 0 {
         say!("rtrace: {} lacks {} lost records: what is missing in it may have happened", path.display(), outcome.verdict.lost_records);
     }
-    say_damages(&reader);
+    say_damages(reader.damages(), reader.unreadable());
     let (outline, words) = outliner.finish();
     if outline.left_out > 0 {
         say!("rtrace: {} has too many different calls: {} calls are not compared", path.display(), outline.left_out);

@@ -47,6 +47,7 @@ pub fn begin(recording: &Recording, file: File, plan: &Plan, session: &Session, 
         command_line: std::env::args_os().map(OsString::into_vec).collect(),
         realtime_offset: session.realtime_offset,
         formats: formats(session, tracefs),
+        compression: recording.compression,
     };
     let path = recording.path.display();
     Writer::new(file, begin, &attrs, about).with_context(|| format!("cannot write the recording to {path}"))

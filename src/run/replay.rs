@@ -12,10 +12,11 @@ use crate::event::Synthesized;
 use crate::gate;
 use crate::interrupt;
 use crate::plan::PENDING_AFTER;
-use crate::recording::{Damage, Reader, RecordedFiles};
+use crate::recording::{AnyReader, Damage, KernelSymbols, RecordedFiles};
 use crate::request::{Trace, select};
 use crate::say;
 use crate::session::{PathNames, Session};
+use crate::show::{Show, Style, TimeFormat};
 use crate::sink::output::Output;
 use crate::source::{Input, Round};
 use crate::stack::naming::{Fetch, Naming, Wanted};
@@ -26,25 +27,31 @@ use anyhow::anyhow;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// Shows a recording as the request says, and returns the exit status. `has_own_selection` says that the request
 /// selects calls and events itself, and not as the recorder did.
 ///
 /// # Errors
 /// A filter does not apply to the recording, or the output cannot be opened.
-pub fn replay(request: &Trace, mut reader: Reader, has_own_selection: bool) -> anyhow::Result<ExitCode> {
+pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -> anyhow::Result<ExitCode> {
     interrupt::block_signals()?;
     let session = Arc::new(session(request, reader.begin().session.clone(), has_own_selection));
     let tasks = Tasks::of_recording(session.scope);
     let shows_pending = request.show.pending == Some(true) || is_interleaved(request, &tasks);
     let shown = gate::Settings { pending: shows_pending, ..bind(request, &session)? };
+    if !reader.has_wall_clock() && shows_time_of_day(&request.show) {
+        say!(
+            "rtrace: the recording does not say at which time of day it was made (`perf record -k CLOCK_MONOTONIC` writes that): times of \
+             day count from the beginning of 1970"
+        );
+    }
     let sinks = Planned::new(request, Output::open(&request.output)?, &tasks)?;
     let enough = Arc::new(AtomicBool::new(false));
     let pending_after = shows_pending.then_some(PENDING_AFTER);
     let engine = Engine::new(&session, pending_after, Box::new(reader.files()));
     let shown = Shown { gate: shown, selection: Selection::of(request), enough: Arc::clone(&enough) };
-    let naming = naming(request, &reader);
+    let naming = naming(request, reader.files(), reader.kernel_symbols());
     let mut work = Work::new(session, engine, shown, sinks.create(), (naming, |_| Vec::new())).deferring(request.graphs.names_at_end);
     let mut events = Vec::new();
     while let Some(input) = reader.next_input() {
@@ -68,7 +75,7 @@ pub fn replay(request: &Trace, mut reader: Reader, has_own_selection: bool) -> a
     for sentence in sentences::account(&outcome.verdict, &request.run, outcome.is_quiet()) {
         say!("rtrace: {sentence}");
     }
-    say_damages(&reader);
+    say_damages(reader.damages(), reader.unreadable());
     let is_incomplete = !reader.damages().is_empty() || outcome.verdict.lost_records > 0 || outcome.verdict.given_up > 0;
     Ok(match failed {
         Some(_) => ExitCode::Failed,
@@ -79,10 +86,10 @@ pub fn replay(request: &Trace, mut reader: Reader, has_own_selection: bool) -> a
 }
 
 /// Returns the names of frames, from the files of the recording.
-pub(super) fn naming(request: &Trace, reader: &Reader) -> Naming<RecordedFiles> {
+pub(super) fn naming(request: &Trace, files: RecordedFiles, kernel: KernelSymbols) -> Naming<RecordedFiles> {
     let wanted = Wanted { lines: request.graphs.lines, inlined: request.graphs.inlined };
-    let names = RecordedNames { kernel: reader.kernel_symbols() };
-    Naming::new(reader.files(), Options::default(), Box::new(names), wanted)
+    let names = RecordedNames { kernel };
+    Naming::new(files, Options::default(), Box::new(names), wanted)
 }
 
 /// Says what the recorder said while it traced.
@@ -95,19 +102,24 @@ fn say_notices(input: &Input) {
     }
 }
 
+/// Returns whether the output has times of day.
+fn shows_time_of_day(show: &Show) -> bool {
+    let is_shown = matches!(show.time, TimeFormat::Local | TimeFormat::LocalDate | TimeFormat::Utc | TimeFormat::Epoch);
+    is_shown || show.style == Style::Json
+}
+
 /// Says what is wrong with the file. A file that was not completed mostly ends inside a record, which needs no sentence
 /// of its own.
-pub(super) fn say_damages(reader: &Reader) {
+pub(super) fn say_damages(damages: &[Damage], unreadable: u64) {
     const SENTENCES_MAX: usize = 8;
-    let damages = reader.damages();
     for damage in damages.iter().take(SENTENCES_MAX) {
         say!("rtrace: the recording is incomplete: {damage}");
     }
     if damages.len() > SENTENCES_MAX {
         say!("rtrace: the recording has {} more places that cannot be read", damages.len() - SENTENCES_MAX);
     }
-    if reader.unreadable() > 0 {
-        say!("rtrace: the recording lacks {} records that the recorder could not read", reader.unreadable());
+    if unreadable > 0 {
+        say!("rtrace: the recording lacks {} records that the recorder could not read", unreadable);
     }
 }
 
@@ -142,7 +154,7 @@ pub(super) fn bind(request: &Trace, session: &Session) -> anyhow::Result<gate::S
 
 /// The names of a recording that are in no file which a process mapped.
 struct RecordedNames {
-    kernel: Arc<Mutex<Option<Vec<u8>>>>,
+    kernel: KernelSymbols,
 }
 
 impl Fetch for RecordedNames {

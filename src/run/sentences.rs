@@ -38,6 +38,9 @@ pub fn account(verdict: &Verdict, run: &request::Run, output_is_over: bool) -> V
     {
         sentences.push(calls_line(calls));
     }
+    if verdict.calls.is_none() && (verdict.lost_records > 0 || is_verbose) {
+        sentences.push(format!("{} records were lost; nobody counted the calls that were made", verdict.lost_records));
+    }
     if is_verbose {
         sentences
             .extend(verdict.events.iter().map(|event| format!("{}: {}", called(event), counts(event.issued, event.received, event.lost))));

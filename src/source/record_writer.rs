@@ -1,4 +1,4 @@
-//! A writer of records in memory, for tests and benchmarks.
+//! A writer of records in memory, for `rtrace convert`, tests and benchmarks.
 //!
 //! [`RecordWriter`] writes the bytes that the kernel writes for the sample layouts of the session's events. It is the
 //! inverse of [`super::frame`], so tests need no privileges to produce records. It neither sorts nor checks the

@@ -71,6 +71,7 @@ mod random;
 mod readings;
 mod recipes;
 mod recordings;
+mod recordings_of_perf;
 mod rights;
 mod schema;
 mod selection;

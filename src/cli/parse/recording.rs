@@ -3,7 +3,7 @@
 use super::{Stop, matches, read_config, trace, wrong};
 use crate::cli::args::{Cli, RecordArgs, WhatArgs};
 use crate::cli::config::Config;
-use crate::request::{Recording, Replay, Request, Target, TaskSelection};
+use crate::request::{Engine, Recording, Replay, Request, Target, TaskSelection};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
 use std::ffi::OsString;
@@ -21,6 +21,7 @@ pub fn record(args: RecordArgs, matches: &ArgMatches, around: &super::Surroundin
     let config = if args.common.no_config { Config::default() } else { read_config(around)? };
     let path = args.output.unwrap_or_else(|| PathBuf::from("rtrace.data"));
     let mut cli = Cli::from_arg_matches(&super::matches(&[])?).map_err(super::wrong_usage)?;
+    let (compression, for_perf) = (args.compression, args.for_perf);
     cli.target = args.target;
     cli.what = args.what;
     cli.graphs.call_graph = args.call_graph;
@@ -39,14 +40,20 @@ pub fn record(args: RecordArgs, matches: &ArgMatches, around: &super::Surroundin
     }
     let selection = selection(matches, &config)?;
     let mut trace = trace(cli, matches, &config, around)?;
-    trace.recording = Some(Recording { path, selection, is_alone: true });
+    trace.recording = Some(Recording { path, selection, is_alone: true, compression, for_perf });
+    if for_perf {
+        if trace.run.engine == Engine::Bpf {
+            return Err(wrong("record --for-perf: perf does not understand the records of --engine bpf; leave that out"));
+        }
+        trace.run.engine = Engine::Tracepoint;
+    }
     Ok(Request::Trace(Box::new(trace)))
 }
 
 /// Returns what `--record` asks for, if it is given.
 pub fn beside(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<Option<Recording>, Stop> {
     let Some(path) = cli.output.record.clone() else { return Ok(None) };
-    Ok(Some(Recording { path, selection: selection(matches, config)?, is_alone: false }))
+    Ok(Some(Recording { path, selection: selection(matches, config)?, is_alone: false, compression: None, for_perf: false }))
 }
 
 /// Returns the request of `-i FILE`. `words` are the options, those of RTRACE_OPTS included.

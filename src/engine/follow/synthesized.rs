@@ -33,6 +33,7 @@ impl Follower {
             }
             Synthesized::Fd { pid, fd, path, from } => self.tables.store_read(*pid, *fd, path.as_deref(), *from, time),
             Synthesized::Count { event, issued, lost, from_afar } => self.ledger.count(*event, *issued, *lost, *from_afar),
+            Synthesized::Lost { event, records } => self.ledger.account(*event).lost = Some(*records),
             Synthesized::InstanceCount { issued, lost } => {
                 (self.ledger.instance.issued, self.ledger.instance.lost) = (Some(*issued), Some(*lost));
             }

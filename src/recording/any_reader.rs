@@ -1,0 +1,109 @@
+//! Opens a recording, of rtrace or of perf.
+
+use super::fact::{self, Begin};
+use super::layout::{HEADER_BYTES, Header};
+use super::of_perf::{PerfReader, event_ids};
+use super::files::RecordedFiles;
+use super::reader::{Damage, KernelSymbols, Reader};
+use crate::source::{Input, Round};
+use anyhow::{Context, anyhow, bail};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// An open recording.
+pub enum AnyReader {
+    /// A recording of rtrace.
+    Own(Box<Reader>),
+    /// A recording of perf.
+    Perf(Box<PerfReader>),
+}
+
+impl AnyReader {
+    /// Opens a recording, and reads how its stream is to be read.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no recording, or has nothing that rtrace can show.
+    pub fn open(path: &Path) -> anyhow::Result<AnyReader> {
+        let name = path.display();
+        let file = File::open(path).with_context(|| format!("cannot open the recording {name}"))?;
+        let meta = file.metadata().with_context(|| format!("cannot read the recording {name}"))?;
+        if !meta.is_file() {
+            bail!("{name} is not a regular file, and recordings are");
+        }
+        let mut bytes = [0; HEADER_BYTES as usize];
+        file.read_exact_at(&mut bytes, 0).map_err(|_| anyhow!("{name} is no recording: it has only {} bytes", meta.len()))?;
+        let header = Header::parse(&bytes).map_err(|why| anyhow!("{name} {why}"))?;
+        // A file of rtrace has an event of rtrace. One with damaged attributes is read by its facts.
+        let is_own = event_ids(&file, &header).is_none_or(|mut ids| ids.any(|id| id == fact::EVENT_ID));
+        if is_own {
+            return Ok(AnyReader::Own(Box::new(Reader::open(path)?)));
+        }
+        let reader = PerfReader::open(file, &header, meta.len()).map_err(|why| anyhow!("{name} {why}"))?;
+        Ok(AnyReader::Perf(Box::new(reader)))
+    }
+
+    /// Returns how the stream is to be read.
+    pub fn begin(&self) -> &Begin {
+        match self {
+            AnyReader::Own(reader) => reader.begin(),
+            AnyReader::Perf(reader) => reader.begin(),
+        }
+    }
+
+    /// Returns the files of the traced machine, of which recordings of perf have none.
+    pub fn files(&self) -> RecordedFiles {
+        match self {
+            AnyReader::Own(reader) => reader.files(),
+            AnyReader::Perf(_) => RecordedFiles::default(),
+        }
+    }
+
+    /// Returns the place of the kernel's symbols, which recordings of perf do not have.
+    pub fn kernel_symbols(&self) -> KernelSymbols {
+        match self {
+            AnyReader::Own(reader) => reader.kernel_symbols(),
+            AnyReader::Perf(_) => KernelSymbols::default(),
+        }
+    }
+
+    /// Returns whether the file says which time of day its time stamps mean.
+    pub fn has_wall_clock(&self) -> bool {
+        match self {
+            AnyReader::Own(_) => true,
+            AnyReader::Perf(reader) => reader.has_wall_clock(),
+        }
+    }
+
+    /// Returns what is wrong with the file, as far as it was read.
+    pub fn damages(&self) -> &[Damage] {
+        match self {
+            AnyReader::Own(reader) => reader.damages(),
+            AnyReader::Perf(reader) => reader.damages(),
+        }
+    }
+
+    /// Returns the number of records that could not be read and are missing, as far as the file was read.
+    pub fn unreadable(&self) -> u64 {
+        match self {
+            AnyReader::Own(reader) => reader.unreadable(),
+            AnyReader::Perf(reader) => reader.unreadable(),
+        }
+    }
+
+    /// Takes the emptied buffers of chunks for reuse.
+    pub fn recycle(&mut self, spent: Round) {
+        match self {
+            AnyReader::Own(reader) => reader.recycle(spent),
+            AnyReader::Perf(reader) => reader.recycle(spent),
+        }
+    }
+
+    /// Returns the next piece of input; `None` at the end of the file, or where it cannot be read any further.
+    pub fn next_input(&mut self) -> Option<Input> {
+        match self {
+            AnyReader::Own(reader) => reader.next_input(),
+            AnyReader::Perf(reader) => reader.next_input(),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Reads the feature sections of a file, and other parts of it outside the records.
+
+use super::layout::{Header, Section, feature};
+use super::sections::About;
+use crate::event::Abi;
+use crate::session::Session;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// The largest section that is read into memory. The formats of all events of a kernel have some 5 MiB.
+const SECTION_MAX: u64 = 256 << 20;
+
+/// The feature sections of a file.
+#[derive(Debug)]
+pub struct Features<'a> {
+    file: &'a File,
+    table: Vec<(u32, Section)>,
+}
+
+impl Features<'_> {
+    /// Finds the feature sections of a file with this header. One that was not completed has none.
+    pub fn find<'a>(file: &'a File, header: &Header) -> Features<'a> {
+        let table = if header.data.size == 0 { Vec::new() } else { feature_table(file, header) };
+        Features { file, table }
+    }
+
+    /// Returns the bytes of a section; `None` if the file does not have it.
+    ///
+    /// # Errors
+    /// The section is not inside the file: a clause that continues the file's name.
+    pub fn bytes(&self, number: u32) -> Result<Option<Vec<u8>>, String> {
+        let found = self.table.iter().find(|(known, _)| *known == number);
+        found.map(|(_, place)| section(self.file, *place)).transpose()
+    }
+
+    /// Returns the text of a section with one; `None` if the file does not have it.
+    ///
+    /// # Errors
+    /// As [`Features::bytes`].
+    pub fn text(&self, number: u32) -> Result<Option<String>, String> {
+        let text = |bytes: Vec<u8>| {
+            let text = bytes.get(4..).unwrap_or_default();
+            String::from_utf8_lossy(&text[..memchr::memchr(0, text).unwrap_or(text.len())]).into_owned()
+        };
+        Ok(self.bytes(number)?.map(text))
+    }
+}
+
+/// Returns what a recording says about the machine and the run. What its feature sections lack is taken from the
+/// session.
+pub fn about(path: &Path, session: &Session) -> About {
+    let machine = if session.abi == Abi::Aarch64 { "aarch64" } else { "x86_64" };
+    let known = About {
+        release: session.release.clone(),
+        machine: machine.to_owned(),
+        realtime_offset: session.realtime_offset,
+        ..About::default()
+    };
+    let read = || {
+        let file = File::open(path).ok()?;
+        let mut bytes = [0; super::layout::HEADER_BYTES as usize];
+        file.read_exact_at(&mut bytes, 0).ok()?;
+        let header = Header::parse(&bytes).ok()?;
+        let features = Features::find(&file, &header);
+        let cpus = features.bytes(feature::NRCPUS).ok().flatten().unwrap_or_default();
+        Some(About {
+            hostname: features.text(feature::HOSTNAME).ok().flatten().unwrap_or_default(),
+            online_cpus: cpus.get(4..).and_then(|cpus| cpus.first_chunk().copied()).map_or(0, u32::from_le_bytes),
+            command_line: std::env::args_os().map(std::os::unix::ffi::OsStringExt::into_vec).collect(),
+            ..known.clone()
+        })
+    };
+    read().unwrap_or(known)
+}
+
+/// Returns the places of the feature sections.
+fn feature_table(file: &File, header: &Header) -> Vec<(u32, Section)> {
+    let numbers: Vec<u32> = header.feature_numbers().collect();
+    let place = Section { offset: header.data.offset.saturating_add(header.data.size), size: 16 * numbers.len() as u64 };
+    let table = section(file, place).unwrap_or_default();
+    let word = |entry: &[u8], at: usize| entry[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
+    let section = |entry: &[u8]| Section { offset: word(entry, 0), size: word(entry, 8) };
+    numbers.into_iter().zip(table.chunks_exact(16).map(section)).collect()
+}
+
+/// Reads a section of a file.
+///
+/// # Errors
+/// A clause that continues the name of the file.
+pub fn section(file: &File, section: Section) -> Result<Vec<u8>, String> {
+    let size = file.metadata().map_or(0, |meta| meta.len());
+    if section.size > SECTION_MAX || section.offset.checked_add(section.size).is_none_or(|end| end > size) {
+        return Err(format!("says that it has {} bytes at offset {}, but it ends at byte {size}", section.size, section.offset));
+    }
+    let mut bytes = vec![0; section.size as usize];
+    file.read_exact_at(&mut bytes, section.offset).map_err(|error| format!("cannot be read: {error}"))?;
+    Ok(bytes)
+}

@@ -1,0 +1,122 @@
+//! The events of a file of perf: their attributes and identifiers, and what they are called.
+
+use crate::kernel::format::Format;
+use crate::recording::features::section;
+use crate::recording::layout::{ATTR_BYTES_MIN, Header, Section, sample_type};
+use crate::recording::tracing_data::TracingData;
+use rustc_hash::FxHashMap;
+use std::fs::File;
+
+/// The most events of a file. An event has an index of 16 bits.
+const EVENTS_MAX: u64 = 60_000;
+
+/// PERF_TYPE_SOFTWARE
+pub const SOFTWARE: u32 = 1;
+/// PERF_TYPE_TRACEPOINT
+pub const TRACEPOINT: u32 = 2;
+/// PERF_COUNT_SW_PAGE_FAULTS_MIN
+pub const FAULTS_MINOR: u64 = 5;
+/// PERF_COUNT_SW_PAGE_FAULTS_MAJ
+pub const FAULTS_MAJOR: u64 = 6;
+
+/// An event that perf opened (`struct perf_event_attr` in include/uapi/linux/perf_event.h).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PerfEvent {
+    /// PERF_TYPE_*
+    pub kind: u32,
+    /// The number of the tracepoint or of the software event.
+    pub config: u64,
+    /// The layout of its samples.
+    pub sample_type: u64,
+    /// PERF_FORMAT_*: what a sample has of the event's counter.
+    pub read_format: u64,
+    /// The event began when the command executed its program.
+    pub enable_on_exec: bool,
+    /// Records that are no samples end with the fields of `sample_type`, too.
+    pub sample_id_all: bool,
+    /// The identifiers that its records have.
+    pub ids: Vec<u64>,
+}
+
+impl PerfEvent {
+    /// Reads attributes; `None` if there are too few bytes.
+    fn parse(bytes: &[u8]) -> Option<PerfEvent> {
+        let u32_at = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u32::from_le_bytes);
+        let u64_at = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u64::from_le_bytes);
+        let flags = u64_at(40)?;
+        Some(PerfEvent {
+            kind: u32_at(0)?,
+            config: u64_at(8)?,
+            sample_type: sample_type(bytes)?,
+            read_format: u64_at(32)?,
+            enable_on_exec: flags >> 12 & 1 == 1,
+            sample_id_all: flags >> 18 & 1 == 1,
+            ids: Vec::new(),
+        })
+    }
+}
+
+/// Reads the events of a file.
+///
+/// # Errors
+/// A clause that continues the name of the file.
+pub fn events(file: &File, header: &Header) -> Result<Vec<PerfEvent>, String> {
+    let entry = header.attr_bytes;
+    if entry < ATTR_BYTES_MIN as u64 + 16 || header.attrs.size / entry > EVENTS_MAX {
+        return Err("has a table of events of an impossible size".to_owned());
+    }
+    let table = section(file, header.attrs)?;
+    let mut events = Vec::new();
+    for entry in table.chunks_exact(entry as usize) {
+        let (attr, ids_at) = entry.split_at(entry.len() - 16);
+        let word = |at: usize| ids_at[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
+        let ids = section(file, Section { offset: word(0), size: word(8) })?;
+        let ids = ids.chunks_exact(8).map(|id| id.first_chunk().copied().map_or(0, u64::from_le_bytes)).collect();
+        let event = PerfEvent::parse(attr).ok_or("has events with incomplete attributes")?;
+        events.push(PerfEvent { ids, ..event });
+    }
+    Ok(events)
+}
+
+/// Returns the formats of the tracepoints, with their names as `subsystem:name`, by their numbers on the recorded
+/// machine. Formats that cannot be parsed are left out.
+pub fn formats(data: &TracingData) -> FxHashMap<u64, (String, Format)> {
+    let parsed = |system: &str, text: &[u8]| {
+        let format = Format::parse(&String::from_utf8_lossy(text)).ok()?;
+        Some((format.id, (format!("{system}:{}", format.name), format)))
+    };
+    data.systems.iter().flat_map(|(system, texts)| texts.iter().filter_map(|text| parsed(system, text))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::layout::attr_bytes;
+    use crate::sys::perf::AttrNumbers;
+    use std::io::Write;
+
+    #[test]
+    fn attributes_are_read_from_the_places_where_they_are_written() {
+        let attr = AttrNumbers { kind: TRACEPOINT, config: 442, flags: 1 << 18 | 1 << 12, ..AttrNumbers::default() };
+        let event = PerfEvent::parse(&attr_bytes(&attr, 0x1_0406)).unwrap();
+        let expected =
+            PerfEvent { kind: 2, config: 442, sample_type: 0x1_0406, enable_on_exec: true, sample_id_all: true, ..PerfEvent::default() };
+        assert_eq!(event, expected);
+        assert_eq!(PerfEvent::parse(&[0; 40]), None);
+    }
+
+    #[test]
+    fn sections_outside_the_file_are_refused() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[7; 100]).unwrap();
+        assert_eq!(section(&file, Section { offset: 90, size: 10 }).unwrap(), [7; 10]);
+        for (offset, size) in [(90, 11), (u64::MAX, 1), (0, u64::MAX)] {
+            assert!(section(&file, Section { offset, size }).unwrap_err().contains("but it ends at byte 100"));
+        }
+        let header = |attr_bytes, size| Header { attr_bytes, attrs: Section { offset: 0, size }, ..Header::default() };
+        for wrong in [header(0, 80), header(79, 80), header(80, u64::MAX)] {
+            assert!(events(&file, &wrong).is_err(), "{wrong:?}");
+        }
+        assert!(events(&file, &header(80, 80)).unwrap_err().contains("but it ends"), "the identifiers are at 0x0707...");
+    }
+}

@@ -1,0 +1,200 @@
+//! Tests of recordings between rtrace and perf: rtrace shows those of perf, and perf those of rtrace. perf itself is the
+//! oracle: its `perf script` prints every record of a file.
+
+use crate::machine::Machine;
+use crate::needs::Need;
+use crate::trace::{Trace, shell};
+use regex::Regex;
+
+/// Returns the machine, if it has perf.
+fn machine() -> Option<Machine> {
+    Machine::shared().filter(|machine| !machine.lacks(&[Need::Program("perf")]))
+}
+
+/// Runs a shell line in which `count FILE EVENT` prints how many records of an event perf finds in a file.
+fn run(machine: &Machine, script: &str) -> Trace {
+    let count = "count() { perf script -i $1 -F event 2>/dev/null | grep -c \"$2:\"; true; }";
+    shell(machine, &format!("cd $dir; {count}; {script}")).succeeded()
+}
+
+/// Returns the numbers in the lines that begin with these words.
+fn numbers(trace: &Trace, word: &str) -> Vec<u64> {
+    let value = |line: &str| line.strip_prefix(word)?.trim().parse().ok();
+    trace.stdout.lines().filter_map(value).collect()
+}
+
+/// Returns the lines of calls in the output of rtrace, each as `name result`, sorted.
+fn calls(text: &str) -> Vec<String> {
+    let line = Regex::new(r"^.*\): \S+ (\w+)\(.*\)\s+= (\S+)").expect("the pattern is right");
+    let mut calls: Vec<String> =
+        text.lines().filter_map(|text| line.captures(text)).map(|found| format!("{} {}", &found[1], &found[2])).collect();
+    calls.sort_unstable();
+    calls
+}
+
+#[test]
+fn every_call_that_perf_recorded_is_shown() {
+    let Some(machine) = machine() else { return };
+    for record in [
+        "perf trace record",
+        "perf record -q -e 'raw_syscalls:*'",
+        "perf record -q -g -e 'raw_syscalls:*'",
+        "perf record -q -z -e 'raw_syscalls:*'",
+    ] {
+        let script = format!(
+            "{record} -o p.data $workload calls getppid 1 500 >/dev/null 2>&1; echo entered $(count p.data sys_enter); echo exited $(count p.data sys_exit);
+             $rtrace -i p.data -o p.lines && echo rtrace $?; $rtrace -i p.data --json -o p.json; echo objects $(grep -c '\"type\":\"call\"' p.json)"
+        );
+        let trace = run(&machine, &script);
+        let text = std::fs::read_to_string(machine.path("p.lines")).expect("it was written");
+        let (entered, exited) = (numbers(&trace, "entered")[0], numbers(&trace, "exited")[0]);
+        assert!(entered >= 500, "{record}: {entered}");
+        // The command's execve has no entry, because the events begin with the program. A new thread's first return is
+        // an exit, and no call.
+        assert_eq!(numbers(&trace, "objects")[0], entered + 1, "{record}: {exited} exits\n{text}");
+        assert_eq!(
+            text.lines().filter(|line| line.contains("): workload/") && line.contains(" = ")).count() as u64,
+            entered + 1,
+            "{record}\n{text}"
+        );
+    }
+}
+
+#[test]
+fn what_is_shown_agrees_with_perf_script_field_by_field() {
+    let Some(machine) = machine() else { return };
+    let script = "perf record -q -o p.data -e 'raw_syscalls:*' $workload calls getppid 1 50 >/dev/null 2>&1;
+                  perf script -i p.data -F tid,event,trace 2>/dev/null > p.script; $rtrace -i p.data --json -o p.json";
+    run(&machine, script);
+    let exits = Regex::new(r"^\s*(\d+)\s+raw_syscalls:sys_exit:\s+NR (-?\d+) = (-?\d+)").expect("the pattern is right");
+    let script = std::fs::read_to_string(machine.path("p.script")).expect("it was written");
+    let mut expected: Vec<[i64; 3]> = Vec::new();
+    for found in script.lines().filter_map(|line| exits.captures(line)) {
+        expected.push([1, 2, 3].map(|at| found[at].parse().expect("it is a number")));
+    }
+    let json = std::fs::read_to_string(machine.path("p.json")).expect("it was written");
+    let objects = json.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("it is JSON"));
+    let call = |object: serde_json::Value| Some([object["tid"].as_i64()?, object["number"].as_i64()?, object["return"]["raw"].as_i64()?]);
+    // The first return of the new thread from clone3(2) is no call.
+    expected.retain(|[_, number, ret]| (*number, *ret) != (435, 0));
+    let mut shown: Vec<[i64; 3]> = objects.filter_map(call).collect();
+    expected.sort_unstable();
+    shown.sort_unstable();
+    assert!(expected.len() > 50);
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn events_of_single_syscalls_and_other_tracepoints_are_shown() {
+    let Some(machine) = machine() else { return };
+    let events = "syscalls:sys_enter_openat,syscalls:sys_exit_openat,sched:sched_process_exit,syscalls:sys_enter_close";
+    let script = format!(
+        "perf record -q -o p.data -e '{events}' cat /dev/null >/dev/null 2>&1; for e in sys_enter_openat sys_enter_close sched_process_exit; do
+         echo $e $(count p.data $e); done; $rtrace -i p.data -o p.lines; $rtrace -i p.data -e openat -o open.lines; $rtrace -i p.data -S -o sums"
+    );
+    let trace = run(&machine, &script);
+    let read = |name: &str| std::fs::read_to_string(machine.path(name)).expect("it was written");
+    let count = |text: &str, part: &str| text.lines().filter(|line| line.contains(part)).count() as u64;
+    let all = read("p.lines");
+    assert_eq!(count(&all, " openat("), numbers(&trace, "sys_enter_openat")[0], "{all}");
+    // Without its exits, the entries of a call are events.
+    assert_eq!(count(&all, "syscalls:sys_enter_close"), numbers(&trace, "sys_enter_close")[0], "{all}");
+    assert_eq!(count(&all, "sched:sched_process_exit"), numbers(&trace, "sched_process_exit")[0], "{all}");
+    let open = read("open.lines");
+    assert_eq!((count(&open, " openat("), count(&open, "sched:")), (count(&all, " openat("), 0), "{open}");
+    assert!(read("sums").contains("openat"));
+}
+
+#[test]
+fn a_recording_of_the_whole_machine_has_the_names_of_tasks_that_were_there_before() {
+    let Some(machine) = machine() else { return };
+    let script = "(while :; do :; cat /dev/null; done) & loop=$!; perf record -q -a -o p.data -e 'raw_syscalls:*' $workload calls getppid 1 20 >/dev/null 2>&1;
+                  kill $loop; $rtrace -i p.data -o p.lines; echo entered $(count p.data sys_enter)";
+    let trace = run(&machine, script);
+    let text = std::fs::read_to_string(machine.path("p.lines")).expect("it was written");
+    assert!(text.lines().any(|line| line.contains(" cat/")) && text.lines().any(|line| line.contains(" workload/")), "{text}");
+    assert!(numbers(&trace, "entered")[0] >= 20);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_recording_of_another_architecture_has_the_calls_of_that_one() {
+    let Some(machine) = machine() else { return };
+    run(&machine, "perf record -q -o p.data -e 'raw_syscalls:*' $workload calls getppid 1 50 >/dev/null 2>&1");
+    // The section with the architecture: a length, and the name with NUL bytes behind it.
+    let (x86, arm) = (b"\x40\0\0\0x86_64\0\0", b"\x40\0\0\0aarch64\0");
+    let mut bytes = std::fs::read(machine.path("p.data")).expect("it was written");
+    let at = bytes.windows(x86.len()).position(|window| window == x86).expect("it is an x86-64 machine");
+    bytes[at..at + arm.len()].copy_from_slice(arm);
+    std::fs::write(machine.path("a.data"), bytes).expect("the directory is ours");
+    run(&machine, "$rtrace -i p.data -o p.lines && $rtrace -i a.data -o a.lines");
+    let count = |name: &str, call: &str| {
+        let text = std::fs::read_to_string(machine.path(name)).expect("it was written");
+        text.lines().filter(|line| line.contains(&format!(" {call}("))).count()
+    };
+    // Number 110 is another call there (include/uapi/asm-generic/unistd.h).
+    let calls = count("p.lines", "getppid");
+    assert!(calls >= 50);
+    assert_eq!((count("a.lines", "getppid"), count("a.lines", "timer_settime")), (0, calls));
+}
+
+#[test]
+fn records_that_perf_lost_are_counted() {
+    let Some(machine) = machine() else { return };
+    // A ring of one page, and a reader that comes once a second.
+    let script = "chrt --batch 0 perf record -q -m 1 --no-buffering -o p.data -e 'raw_syscalls:*' $workload calls getppid 1 200000 >/dev/null 2>p.err;
+                  perf script -i p.data --show-lost-events 2>/dev/null | grep -c PERF_RECORD_LOST; $rtrace -i p.data -o p.lines 2>r.err; cat r.err";
+    let trace = shell(&machine, &format!("cd $dir; {script}"));
+    let losses: u64 = trace.stdout.lines().next().and_then(|line| line.trim().parse().ok()).unwrap_or_default();
+    let said = trace.stdout.contains("records were lost; nobody counted the calls that were made");
+    assert_eq!(losses > 0, said, "{}", trace.stdout);
+}
+
+#[test]
+fn perf_shows_the_recordings_of_rtrace() {
+    let Some(machine) = machine() else { return };
+    for options in ["--for-perf", "--for-perf -z", "--for-perf --compress=9 -e 'getpid,getppid,openat'"] {
+        let script = format!(
+            "$rtrace record {options} -o r.data $workload calls getppid 1 500 >/dev/null 2>&1; perf script -i r.data >/dev/null 2>script.err && echo script 0;
+             perf trace -i r.data 2>perf.lines && echo trace 0; $rtrace -i r.data -o r.lines; echo entered $(count r.data sys_enter)"
+        );
+        let trace = run(&machine, &script);
+        assert_eq!((numbers(&trace, "script"), numbers(&trace, "trace")), (vec![0], vec![0]), "{options}");
+        let read = |name: &str| std::fs::read_to_string(machine.path(name)).expect("it was written");
+        let (of_perf, of_rtrace) = (read("perf.lines"), read("r.lines"));
+        // perf also shows by which calls rtrace's child executes the command.
+        let (theirs, ours) = (calls(&of_perf).len(), calls(&of_rtrace).len());
+        assert!(ours > 10 && theirs >= ours, "{options}: {theirs} and {ours}\n{of_perf}");
+        assert!(!Regex::new(r" :\d+/").expect("the pattern is right").is_match(&of_perf), "a task without a name in\n{of_perf}");
+    }
+}
+
+#[test]
+fn compressed_recordings_say_the_same() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = "$rtrace record $engine -z -o z.data $workload calls getppid 1 2000 >/dev/null 2>&1 && $rtrace -i z.data -o z.lines && ls -s --block-size=1 z.data >&2;
+                  tail -c +1 z.lines | grep -c ' = '";
+    let trace = crate::trace::shell_with_engine(&machine, &format!("cd $dir; {script}"));
+    assert!(trace.stdout.trim().parse::<u64>().is_ok_and(|lines| lines >= 2000), "{}", trace.stdout);
+}
+
+#[cfg(feature = "bpf")]
+#[test]
+fn converted_recordings_are_shown_by_perf_and_by_rtrace() {
+    let Some(machine) = machine() else { return };
+    if machine.lacks(&[Need::BpfEngine]) {
+        return;
+    }
+    let script = "$rtrace record --engine bpf -o b.data $workload calls getppid 1 500 >/dev/null 2>&1; $rtrace convert --to perf-tracepoints -i b.data -o c.data 2>said;
+                  cat said; perf script -i c.data >/dev/null 2>&1 && echo script 0; perf trace -i c.data 2>perf.lines && echo trace 0;
+                  $rtrace -i b.data -o b.lines; $rtrace -i c.data -o c.lines; echo entered $(count c.data sys_enter)";
+    let trace = run(&machine, script);
+    assert_eq!((numbers(&trace, "script"), numbers(&trace, "trace")), (vec![0], vec![0]), "{}", trace.stdout);
+    let read = |name: &str| calls(&std::fs::read_to_string(machine.path(name)).expect("it was written"));
+    let (recorded, converted) = (read("b.lines"), read("c.lines"));
+    assert!(recorded.len() > 500);
+    assert_eq!(converted, recorded);
+    assert!(trace.stdout.contains(&format!("converted {} calls", numbers(&trace, "entered")[0])), "{}", trace.stdout);
+    let of_perf = std::fs::read_to_string(machine.path("perf.lines")).expect("it was written");
+    assert!(of_perf.lines().count() >= recorded.len(), "{of_perf}");
+}
