@@ -16,9 +16,7 @@ use super::habits;
 use super::short_help::SHORT_HELP;
 use super::strace;
 use super::words;
-use crate::request::{
-    AnswerFormat, Conversion, EventSelection, EventsOf, Item, Listing, Request, Selector, Setup, Target, Trace,
-};
+use crate::request::{AnswerFormat, Conversion, EventSelection, EventsOf, Item, Listing, Request, Selector, Setup, Target, Trace};
 use crate::show::Style;
 use crate::text::near;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

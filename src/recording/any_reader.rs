@@ -1,9 +1,9 @@
 //! Opens a recording, of rtrace or of perf.
 
 use super::fact::{self, Begin};
+use super::files::RecordedFiles;
 use super::layout::{HEADER_BYTES, Header};
 use super::of_perf::{PerfReader, event_ids};
-use super::files::RecordedFiles;
 use super::reader::{Damage, KernelSymbols, Reader};
 use crate::source::{Input, Round};
 use anyhow::{Context, anyhow, bail};

@@ -57,8 +57,13 @@ pub fn read(file: &File, header: &Header, size: u64) -> Result<Found, String> {
     let ids = (0..specs.len() as u16).map(EventIndex).map(|event| (normalize::id(event), event));
     let wall_clock = features.bytes(feature::CLOCK_DATA)?.and_then(|bytes| realtime_offset(&bytes));
     let normalizer = Normalizer::new(perf_events.iter().cloned().zip(indices).collect(), side_band);
-    let begin =
-        beginning(RecordStream::new(Box::new(Regular { file: file.try_clone().map_err(|error| format!("cannot be read: {error}"))?, size }), header.data), &normalizer);
+    let begin = beginning(
+        RecordStream::new(
+            Box::new(Regular { file: file.try_clone().map_err(|error| format!("cannot be read: {error}"))?, size }),
+            header.data,
+        ),
+        &normalizer,
+    );
     let session = Session {
         realtime_offset: wall_clock.unwrap_or(0),
         abi,
