@@ -5,7 +5,7 @@ pub mod inject;
 mod recording;
 pub mod select;
 
-pub use recording::{Conversion, Recording, Replay};
+pub use recording::{Conversion, EventsOf, Recording, Replay};
 
 use crate::probe::grammar::Probe;
 use crate::session::{CallGraph, Terms};
@@ -67,15 +67,6 @@ pub enum Request {
     Completions(clap_complete::Shell),
     /// Print completions of the last of these words, for completion scripts.
     Complete(Vec<OsString>),
-}
-
-/// What is printed of the events of a recording, beside their names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EventsOf {
-    /// `-v`: how the event was opened.
-    pub attributes: bool,
-    /// `--trace-fields`: the names of the fields of tracepoints.
-    pub fields: bool,
 }
 
 /// The format in which a command prints what it found.

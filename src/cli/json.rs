@@ -1,5 +1,5 @@
-//! The answers of `rtrace list`, `rtrace check`, `rtrace probe list` and `rtrace diff` with `--json`: one object per line, as
-//! rtrace-json(5) describes them.
+//! The answers of `rtrace list`, `rtrace check`, `rtrace probe list` and `rtrace diff` with `--json`: one object per
+//! line, as rtrace-json(5) describes them.
 
 use super::{ExitCode, stdout};
 use crate::beauty::json::SCHEMA;

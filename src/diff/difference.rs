@@ -38,8 +38,8 @@ pub struct Difference {
     pub programs: BTreeSet<Word>,
     /// What is different.
     pub what: What,
-    /// The files that the calls are about. There are several if they are in the same directory and the difference is the
-    /// same.
+    /// The files that the calls are about. There are several if they are in the same directory and the difference is
+    /// the same.
     pub objects: Vec<Word>,
     /// The place of the first such call in its recording.
     pub first: u64,

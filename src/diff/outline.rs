@@ -83,7 +83,8 @@ pub struct Tally {
     pub first: u64,
     /// The number of calls.
     pub calls: u64,
-    /// The outcomes with their numbers of calls. Calls that only had to be repeated, or did not return, are not in them.
+    /// The outcomes with their numbers of calls. Calls that only had to be repeated, or did not return, are not in
+    /// them.
     pub outcomes: SmallVec<[(Outcome, u64); 1]>,
     /// The total duration in nanoseconds of the calls whose durations are compared.
     pub time: u64,

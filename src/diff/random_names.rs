@@ -23,8 +23,8 @@ pub struct RandomNames {
 }
 
 impl RandomNames {
-    /// Takes the path of a file that was created and did not exist before. `is_private` says that only its owner may use
-    /// it, as mkstemp(3) and mkdtemp(3) create them.
+    /// Takes the path of a file that was created and did not exist before. `is_private` says that only its owner may
+    /// use it, as mkstemp(3) and mkdtemp(3) create them.
     pub fn created(&mut self, path: &[u8], is_private: bool) {
         let Some(name) = path.rsplit(|byte| *byte == b'/').find(|name| !name.is_empty()) else { return };
         let is_temporary = path.starts_with(b"/tmp/") || path.starts_with(b"/var/tmp/") || path.starts_with(b"/dev/shm/");

@@ -39,7 +39,8 @@ fn shows_whole_signals(request: &Trace) -> bool {
     request.show.style == Style::Strace && request.show.mode != Mode::Summary
 }
 
-fn mechanism_inputs(tracefs: &Tracefs, for_perf: bool, compat: bool, kernel_frames: bool) -> MechanismInputs {
+fn mechanism_inputs(request: &Trace, tracefs: &Tracefs, compat: bool, kernel_frames: bool) -> MechanismInputs {
+    let for_perf = request.recording.as_ref().is_some_and(|recording| recording.for_perf);
     let usable = if for_perf { Err("perf shows the calls of these events only (--for-perf)") } else { mechanism::own_events(tracefs) };
     MechanismInputs { own_events: usable, compat, kernel_frames }
 }
@@ -81,8 +82,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     of_events.add_to(&mut shown);
     let armed = armed_syscalls(&selection, shown.clone(), (fd_paths || !request.show.paths.is_empty()) && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
-    let for_perf = request.recording.as_ref().is_some_and(|recording| recording.for_perf);
-    let facts = mechanism_inputs(tracefs, for_perf, compat, !by_bpf && graphs.has_kernel_frames());
+    let facts = mechanism_inputs(request, tracefs, compat, !by_bpf && graphs.has_kernel_frames());
     let mechanism = mechanism::choose(&armed, selection.unknown || of_events.calls.recorded.nameless, facts);
     let decided =
         PlanInputs { request, selection: &selection, of_events: &of_events, targets: &targets, graphs: &graphs, inherit, shown_signals };

@@ -40,3 +40,12 @@ pub struct Conversion {
     /// The file that is written.
     pub output: PathBuf,
 }
+
+/// What is printed of the events of a recording, beside their names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventsOf {
+    /// `-v`: how the event was opened.
+    pub attributes: bool,
+    /// `--trace-fields`: the names of the fields of tracepoints.
+    pub fields: bool,
+}

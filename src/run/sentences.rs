@@ -38,7 +38,7 @@ pub fn account(verdict: &Verdict, run: &request::Run, output_is_over: bool) -> V
     {
         sentences.push(calls_line(calls));
     }
-    if verdict.calls.is_none() && (verdict.lost_records > 0 || is_verbose) {
+    if verdict.calls.is_none() && verdict.events.is_empty() && (verdict.lost_records > 0 || is_verbose) {
         sentences.push(format!("{} records were lost; nobody counted the calls that were made", verdict.lost_records));
     }
     if is_verbose {

@@ -10,7 +10,7 @@
 //! calls that began before them are known.
 
 use super::{Sink, TraceResult, View};
-use crate::event::{Call, CallId, EntryState, Event, EventKind, ExitState, TaskEnd, TaskId, Time};
+use crate::event::{Call, CallId, Disposition, EntryState, Event, EventKind, ExitState, TaskEnd, TaskId, Time};
 use crate::show::strace::Lines;
 use libc::SIGKILL;
 use rustc_hash::FxHashSet;
@@ -143,6 +143,8 @@ impl<S: Sink> Interleaved<S> {
     /// Returns whether the style prints a line for an event that is no call.
     fn is_printed(&self, kind: &EventKind) -> bool {
         match kind {
+            // These are printed behind the call that they arrive in.
+            EventKind::Signal(signal) if matches!(signal.disposition, Disposition::Ignored | Disposition::Kills) => false,
             EventKind::Signal(signal) => signal.number != SIGKILL && self.lines.shows(signal.number),
             EventKind::Exit(TaskEnd::Killed { signal, .. }) => self.lines.ends && self.lines.shows(*signal),
             EventKind::Exit(_) => self.lines.ends,

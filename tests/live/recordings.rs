@@ -136,7 +136,7 @@ fn what_cannot_be_recorded_or_shown_is_refused_in_one_sentence() {
         ),
         ("record --max-events 3 true", "record --max-events: a recorder does not count lines; give it to `rtrace -i FILE`"),
         ("-i /nowhere", "cannot open the recording /nowhere: No such file or directory"),
-        ("-i /etc/hostname", "/etc/hostname cannot be shown: it is no recording"),
+        ("-i /etc/hostname", "/etc/hostname is no recording: it has only"),
         ("-i /dev/null", "/dev/null is not a regular file, and recordings are"),
         ("-i x.data true", "-i x.data: a recording has its command already; leave `true` out"),
         ("-i x.data -p 1", "the argument '--input <FILE>' cannot be used with '--pid <PID,...>'"),

@@ -343,7 +343,6 @@ pub const HABITS: &[Habit] = &[
     item(&["namespace="], "-e namespace=new ls", "-e namespace= has no equivalent in rtrace: leave it out", "ls"),
     // Options of perf trace.
     option(&["-g"], "-g ls", "-g is perf record's; write --call-graph dwarf", "--call-graph dwarf ls"),
-    option(&["--input"], "--input perf.data", "rtrace has no replay of recordings: trace again", "ls"),
     option(&["--force"], "--force ls", "--force is perf's and not needed here: leave it out", "ls"),
     option(&["--force-btf"], "--force-btf ls", "--force-btf is perf's and not needed here: leave it out", "ls"),
     option(&["--print-sample"], "--print-sample ls", "--print-sample is perf's; write -v, which reports what rtrace does and why", "-v ls"),
