@@ -137,8 +137,8 @@ pub enum Synthesized {
         /// The number of records.
         records: u64,
     },
-    /// The counts of [`Synthesized::Count`] for all events of the tracefs instance together, from its `per_cpu/cpuN/stats`: the kernel does
-    /// not count the events separately.
+    /// The counts of [`Synthesized::Count`] for all events of the tracefs instance together, from its
+    /// `per_cpu/cpuN/stats`: the kernel does not count the events separately.
     InstanceCount {
         /// How often the events happened.
         issued: u64,

@@ -28,8 +28,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Shows a recording as the request says, and returns the exit status. `has_own_selection` says that the request selects
-/// calls and events itself, and not as the recorder did.
+/// Shows a recording as the request says, and returns the exit status. `has_own_selection` says that the request
+/// selects calls and events itself, and not as the recorder did.
 ///
 /// # Errors
 /// A filter does not apply to the recording, or the output cannot be opened.
