@@ -1,5 +1,5 @@
-//! Tests of recordings between rtrace and perf: rtrace shows those of perf, and perf those of rtrace. perf is the oracle:
-//! `perf script` prints every record of a file.
+//! Tests of recordings between rtrace and perf: rtrace shows those of perf, and perf those of rtrace. perf is the
+//! oracle: `perf script` prints every record of a file.
 
 use crate::machine::Machine;
 use crate::needs::Need;
