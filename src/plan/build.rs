@@ -39,12 +39,6 @@ fn shows_whole_signals(request: &Trace) -> bool {
     request.show.style == Style::Strace && request.show.mode != Mode::Summary
 }
 
-fn mechanism_inputs(request: &Trace, tracefs: &Tracefs, compat: bool, kernel_frames: bool) -> MechanismInputs {
-    let for_perf = request.recording.as_ref().is_some_and(|recording| recording.for_perf);
-    let usable = if for_perf { Err("perf shows the calls of these events only (--for-perf)") } else { mechanism::own_events(tracefs) };
-    MechanismInputs { own_events: usable, compat, kernel_frames }
-}
-
 /// Returns what is traced, and whether 32-bit calls are to be expected: of a 32-bit program that is there already, or
 /// because the request distinguishes them.
 fn targets(request: &Trace, by_bpf: bool) -> anyhow::Result<(Targets, bool)> {
@@ -82,7 +76,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     of_events.add_to(&mut shown);
     let armed = armed_syscalls(&selection, shown.clone(), (fd_paths || !request.show.paths.is_empty()) && !by_bpf);
     let cpus = cpus(what.cpus.as_deref())?;
-    let facts = mechanism_inputs(request, tracefs, compat, !by_bpf && graphs.has_kernel_frames());
+    let facts = MechanismInputs { own_events: own_events(request, tracefs), compat, kernel_frames: !by_bpf && graphs.has_kernel_frames() };
     let mechanism = mechanism::choose(&armed, selection.unknown || of_events.calls.recorded.nameless, facts);
     let decided =
         PlanInputs { request, selection: &selection, of_events: &of_events, targets: &targets, graphs: &graphs, inherit, shown_signals };
@@ -366,6 +360,14 @@ fn copied_bytes(events: &[PlannedEvent]) -> anyhow::Result<u32> {
 fn names(selection: &Selection, items: &[Item]) -> Vec<(String, String)> {
     let name = |selected_by: &[u16]| selected_by.iter().find_map(|at| items.get(usize::from(*at))?.terms.name.clone());
     SYSCALLS.iter().zip(&selection.items).filter_map(|(row, by)| Some((row.name.to_owned(), name(by)?))).collect()
+}
+
+/// Checks that calls may be traced by their own events: this kernel has them, and no recording for perf is asked for.
+fn own_events(request: &Trace, tracefs: &Tracefs) -> Result<(), &'static str> {
+    match &request.recording {
+        Some(recording) if recording.for_perf => Err("perf trace shows the calls of these events only (--for-perf)"),
+        _ => mechanism::own_events(tracefs),
+    }
 }
 
 /// Returns how many tasks and processes may be written to the map `seeds` of the BPF programs.

@@ -221,7 +221,7 @@ mod tests {
                 let Body::Sample(sample) = record.body else { panic!("it is a sample") };
                 let format = &formats[usize::from(sample.event.0)];
                 assert_eq!((format.id as u16).to_le_bytes(), sample.raw[..2]);
-                let number = |name: &str| format.field(name).and_then(|field| field.number(sample.raw)).unwrap_or_default() as i64;
+                let number = |name: &str| format.field(name).and_then(|field| field.number(sample.raw)).unwrap_or_default();
                 (record.time.0, number("id"), number("ret"))
             })
             .collect();

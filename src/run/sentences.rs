@@ -38,9 +38,6 @@ pub fn account(verdict: &Verdict, run: &request::Run, output_is_over: bool) -> V
     {
         sentences.push(calls_line(calls));
     }
-    if verdict.calls.is_none() && verdict.events.is_empty() && (verdict.lost_records > 0 || is_verbose) {
-        sentences.push(format!("{} records were lost; nobody counted the calls that were made", verdict.lost_records));
-    }
     if is_verbose {
         sentences
             .extend(verdict.events.iter().map(|event| format!("{}: {}", called(event), counts(event.issued, event.received, event.lost))));
@@ -55,6 +52,11 @@ pub fn account(verdict: &Verdict, run: &request::Run, output_is_over: bool) -> V
     let others: u64 = verdict.events.iter().map(|event| event.lost).sum();
     if others > 0 {
         sentences.push(format!("{others} records of other events were lost"));
+    }
+    // In recordings of perf, no event has counts of its own.
+    let uncounted = verdict.lost_records.saturating_sub(others + instance.map_or(0, |instance| instance.lost));
+    if verdict.calls.is_none() && uncounted > 0 {
+        sentences.push(format!("{uncounted} records were lost; nobody counted the calls that were made"));
     }
     if let Some(InstanceVerdict { events, lost, .. }) = instance.filter(|instance| instance.lost > 0) {
         sentences.push(format!(

@@ -1,5 +1,5 @@
-//! Tests of recordings between rtrace and perf: rtrace shows those of perf, and perf those of rtrace. perf itself is
-//! the oracle: its `perf script` prints every record of a file.
+//! Tests of recordings between rtrace and perf: rtrace shows those of perf, and perf those of rtrace. perf is the
+//! oracle: `perf script` prints every record of a file.
 
 use crate::machine::Machine;
 use crate::needs::Need;
@@ -23,11 +23,12 @@ fn numbers(trace: &Trace, word: &str) -> Vec<u64> {
     trace.stdout.lines().filter_map(value).collect()
 }
 
-/// Returns the lines of calls in the output of rtrace, each as `name result`, sorted.
+/// Returns the lines of calls in the output of rtrace, each as `name result`, sorted. The files of descriptors are left
+/// out, which not every recording has. perf prints no result of calls that return a task, so it is empty then.
 fn calls(text: &str) -> Vec<String> {
-    let line = Regex::new(r"^.*\): \S+ (\w+)\(.*\)\s+= (\S+)").expect("the pattern is right");
-    let mut calls: Vec<String> =
-        text.lines().filter_map(|text| line.captures(text)).map(|found| format!("{} {}", &found[1], &found[2])).collect();
+    let line = Regex::new(r"^.*\): \S+ (\w+)\(.*\)\s+= ([^\s<]*)").expect("the pattern is right");
+    let call = |text| line.captures(text).map(|found| format!("{} {}", &found[1], &found[2]));
+    let mut calls: Vec<String> = text.lines().filter_map(call).collect();
     calls.sort_unstable();
     calls
 }
@@ -147,7 +148,7 @@ fn records_that_perf_lost_are_counted() {
     let trace = shell(&machine, &format!("cd $dir; {script}"));
     let losses: u64 = trace.stdout.lines().next().and_then(|line| line.trim().parse().ok()).unwrap_or_default();
     let said = trace.stdout.contains("records were lost; nobody counted the calls that were made");
-    assert_eq!(losses > 0, said, "{}", trace.stdout);
+    assert!(losses > 0 && said, "{losses} losses in {}", trace.stdout);
 }
 
 #[test]
@@ -162,9 +163,9 @@ fn perf_shows_the_recordings_of_rtrace() {
         assert_eq!((numbers(&trace, "script"), numbers(&trace, "trace")), (vec![0], vec![0]), "{options}");
         let read = |name: &str| std::fs::read_to_string(machine.path(name)).expect("it was written");
         let (of_perf, of_rtrace) = (read("perf.lines"), read("r.lines"));
-        // perf also shows by which calls rtrace's child executes the command.
-        let (theirs, ours) = (calls(&of_perf).len(), calls(&of_rtrace).len());
-        assert!(ours > 10 && theirs >= ours, "{options}: {theirs} and {ours}\n{of_perf}");
+        let (theirs, ours) =
+            [&of_perf, &of_rtrace].map(|text| calls(text).iter().filter(|call| call.starts_with("getppid ")).count()).into();
+        assert!(ours >= 500 && theirs == ours, "{options}: {theirs} and {ours}\n{of_perf}");
         assert!(!Regex::new(r" :\d+/").expect("the pattern is right").is_match(&of_perf), "a task without a name in\n{of_perf}");
     }
 }

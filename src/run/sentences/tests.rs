@@ -45,6 +45,13 @@ fn calls_that_could_not_be_written_are_not_printed_ones() {
 }
 
 #[test]
+fn losses_are_reported_where_nobody_counted_the_calls() {
+    let lost = |lost_records| said(&Verdict { lost_records, ..Verdict::default() });
+    assert_eq!(lost(7), ["7 records were lost; nobody counted the calls that were made"]);
+    assert!(lost(0).is_empty());
+}
+
+#[test]
 fn events_are_reported_by_the_user_s_names_and_losses_without_v() {
     let event = |name: &str, called: Option<&str>, lost| EventVerdict {
         name: name.to_owned(),
