@@ -73,11 +73,10 @@ fn of_directories(found: Vec<Difference>, words: &Words) -> Vec<Difference> {
         for difference in set {
             joined.first = joined.first.min(difference.first);
             joined.objects.extend(difference.objects);
-            match (&mut joined.what, difference.what) {
-                (What::Uses { calls: all, .. } | What::Tries { calls: all, .. }, What::Uses { calls, .. } | What::Tries { calls, .. }) => {
-                    all.extend(calls);
-                }
-                _ => {}
+            if let (What::Uses { calls: all, .. } | What::Tries { calls: all, .. }, What::Uses { calls, .. } | What::Tries { calls, .. }) =
+                (&mut joined.what, difference.what)
+            {
+                all.extend(calls);
             }
         }
         out.push(joined);

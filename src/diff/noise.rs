@@ -20,8 +20,9 @@ impl Compared {
     const ALL: Compared = Compared { calls: true, time: true };
 }
 
-/// Calls by which threads and processes take turns, and calls whose result tells nothing.
-const TURNS: [&str; 24] = [
+/// Calls by which threads and processes take turns, calls whose result tells nothing, and those that probes of others
+/// place into a program.
+const TURNS: [&str; 26] = [
     "futex",
     "futex_wait",
     "futex_waitv",
@@ -43,6 +44,8 @@ const TURNS: [&str; 24] = [
     "set_robust_list",
     "sigreturn",
     "times",
+    "uprobe",
+    "uretprobe",
     "wait4",
     "waitid",
     "waitpid",

@@ -5,6 +5,7 @@ use super::files::RecordedFiles;
 use super::layout::{HEADER_BYTES, Header};
 use super::of_perf::{PerfReader, event_ids};
 use super::reader::{Damage, KernelSymbols, Reader};
+use super::record_stream::Regular;
 use crate::source::{Input, Round};
 use anyhow::{Context, anyhow, bail};
 use std::fs::File;
@@ -37,7 +38,9 @@ impl AnyReader {
         // A file of rtrace has an event of rtrace. One with damaged attributes is read by its facts.
         let is_own = event_ids(&file, &header).is_none_or(|mut ids| ids.any(|id| id == fact::EVENT_ID));
         if is_own {
-            return Ok(AnyReader::Own(Box::new(Reader::open(path)?)));
+            let size = meta.len();
+            let reader = Reader::new(Box::new(Regular { file, size })).with_context(|| format!("{name} cannot be shown"))?;
+            return Ok(AnyReader::Own(Box::new(reader)));
         }
         let reader = PerfReader::open(file, &header, meta.len()).map_err(|why| anyhow!("{name} {why}"))?;
         Ok(AnyReader::Perf(Box::new(reader)))

@@ -209,9 +209,12 @@ impl ReadAt for Locked {
 #[derive(Clone, Debug, Default)]
 pub struct RecordedFiles(Arc<Mutex<Known>>);
 
+/// The identity of a mapped file, and where it was found, unless it is the vdso; and its bytes.
+type MappedFileOf = (Option<(Identity, Origin)>, Arc<RecordedFile>);
+
 #[derive(Debug, Default)]
 struct Known {
-    mapped: FxHashMap<Mapped, (Option<(Identity, Origin)>, Arc<RecordedFile>)>,
+    mapped: FxHashMap<Mapped, MappedFileOf>,
     by_identity: FxHashMap<Identity, Arc<RecordedFile>>,
     by_path: FxHashMap<PathBuf, Arc<RecordedFile>>,
 }

@@ -38,6 +38,8 @@ pub struct RecordStream {
     packed_at: u64,
     unpacker: Option<Unpacker>,
     damages: Vec<Damage>,
+    /// The file was not completed, or lacks its end.
+    is_incomplete: bool,
     has_ended: bool,
 }
 
@@ -72,6 +74,7 @@ impl RecordStream {
             unpacked_at: 0,
             packed_at: 0,
             unpacker: None,
+            is_incomplete: damage.is_some(),
             damages: damage.into_iter().collect(),
             has_ended: false,
         }
@@ -122,7 +125,7 @@ impl RecordStream {
                 Err(fault) => {
                     // The last record of a file that was not completed is incomplete, too.
                     let is_last = matches!(fault, Fault::Size { size, left } if size > left || left < HEADER_BYTES);
-                    if !is_last || self.damages.is_empty() {
+                    if !is_last || !self.is_incomplete {
                         self.damages.push(Damage::Record { at: file_at, fault });
                     }
                     self.has_ended = true;

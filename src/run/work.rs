@@ -60,7 +60,7 @@ pub struct Work<F> {
     /// Reads /proc of the live machine. In a replay, the answers are in the stream.
     proc: Option<Box<dyn ProcReader>>,
     /// Returns the files that could not be read, because their file systems do not answer.
-    unanswered: fn(&F) -> Vec<Vec<u8>>,
+    unanswered: Unanswered<F>,
     /// Set when no more records are needed.
     enough: Arc<AtomicBool>,
     /// The error after which the output is no longer written.
@@ -69,6 +69,9 @@ pub struct Work<F> {
     unwritten_calls: u64,
     output: SharedOutput,
 }
+
+/// Returns the paths of the files that could not be read, because their file systems do not answer.
+type Unanswered<F> = fn(&F) -> Vec<Vec<u8>>;
 
 /// What decides which events are shown.
 pub struct Shown {
@@ -88,7 +91,7 @@ impl<F: Files + Clone> Work<F> {
         engine: Engine,
         shown: Shown,
         (sinks, output): (Vec<Box<dyn Sink>>, SharedOutput),
-        (naming, unanswered): (Naming<F>, fn(&F) -> Vec<Vec<u8>>),
+        (naming, unanswered): (Naming<F>, Unanswered<F>),
     ) -> Work<F> {
         Work {
             session,

@@ -118,8 +118,8 @@ fn too_few_descriptors_for_tracepoints_are_reported() {
 #[test]
 fn too_few_descriptors_for_bpf_are_reported() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
-    let trace = shell(&machine, "ulimit -n 36; $rtrace -e openat true; true");
-    assert!(trace.stderr.contains("only 36 files may be open at once"), "{}", trace.stderr);
+    let trace = shell(&machine, "ulimit -n 40; $rtrace -e openat true; true");
+    assert!(trace.stderr.contains("only 40 files may be open at once"), "{}", trace.stderr);
     assert!(!trace.stderr.contains("this kernel rejects rtrace's BPF programs"), "{}", trace.stderr);
 }
 

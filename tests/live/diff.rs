@@ -58,7 +58,8 @@ fn two_runs_of_the_same_command_do_not_differ() {
     fs::write(&source, "int main(void) { return 0; }\n").expect("the directory is ours");
     let (program, workload, dir) = (machine.path("program"), machine::workload(), machine.path("made"));
     let temporary = format!("d=$(mktemp -d); f=$(mktemp); echo a > $d/x; sed -i s/a/b/ $d/x; cat $d/x > {dir}.$$; rm -r $d $f {dir}.$$");
-    let pool = "import multiprocessing as m\nwith m.Pool(3) as p: print(p.map(abs, range(50)))";
+    // The processes of a pool end by themselves, and not by a signal that may come too late.
+    let pool = "import multiprocessing as m\np = m.Pool(3); print(p.map(abs, range(50))); p.close(); p.join()";
     let commands: [&[&str]; 8] = [
         &["ls", "-lR", "/etc"],
         &["sh", "-c", "cat /etc/passwd | sort | uniq -c | head -3; x=$(date); echo $x"],
@@ -96,13 +97,10 @@ fn a_missing_file_is_named_first_with_the_program_and_the_error() {
         let expected = format!("cat: openat {settings} fails with ENOENT (No such file or directory) in here, and succeeds in there");
         assert!(lines[..2].contains(&expected), "{expected}\n{lines:#?}");
         assert!(first_with(&lines, "standard error").starts_with("cat: writes to standard error in here only: \"cat: "), "{lines:#?}");
-    } else {
-        first_with(&lines, "cat: openat sometimes fails with ENOENT (No such file or directory) in here, and never so in there");
     }
     first_with(&lines, "cat, sh: exits with status 1 in here, and exits with status 0 in there");
-    // In the other direction, the same call works.
     let lines = differences(&machine, &[b, a]);
-    first_with(&lines, " fails with ENOENT (No such file or directory) in here, and ");
+    first_with(&lines, "cat, sh: exits with status 0 in here, and exits with status 1 in there");
 }
 
 #[test]

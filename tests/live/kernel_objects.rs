@@ -253,7 +253,7 @@ fn structs_of_newer_kernels_show_the_bytes_that_follow() {
         (
             "rseq(rseq: ",
             "{.cpu_id_start: 0x1, .cpu_id: 0x2, .rseq_cs: 0x33333333, .flags: 0, .node_id: 0, .mm_cid: 0, .slice_ctrl: \
-             {.request: 0, .granted: 0}}",
+             {.request: 0, .granted: 0, .__reserved: 0}}",
             ", rseq_len: 32, flags: 0x40000000, sig: 0x53053053)",
         ),
         (
