@@ -7,8 +7,7 @@ use super::of_perf::{PerfReader, event_ids};
 use super::reader::{Damage, KernelSymbols, Reader};
 use super::record_stream::Regular;
 use crate::source::{Input, Round};
-use anyhow::{Context, anyhow, bail};
-use std::fs::File;
+use anyhow::{Context, anyhow};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -27,22 +26,17 @@ impl AnyReader {
     /// The file cannot be read, is no recording, or has nothing that rtrace can show.
     pub fn open(path: &Path) -> anyhow::Result<AnyReader> {
         let name = path.display();
-        let file = File::open(path).with_context(|| format!("cannot open the recording {name}"))?;
-        let meta = file.metadata().with_context(|| format!("cannot read the recording {name}"))?;
-        if !meta.is_file() {
-            bail!("{name} is not a regular file, and recordings are");
-        }
+        let Regular { file, size } = Regular::open(path)?;
         let mut bytes = [0; HEADER_BYTES as usize];
-        file.read_exact_at(&mut bytes, 0).map_err(|_| anyhow!("{name} is no recording: it has only {} bytes", meta.len()))?;
+        file.read_exact_at(&mut bytes, 0).map_err(|_| anyhow!("{name} is no recording: it has only {size} bytes"))?;
         let header = Header::parse(&bytes).map_err(|why| anyhow!("{name} {why}"))?;
         // A file of rtrace has an event of rtrace. One with damaged attributes is read by its facts.
         let is_own = event_ids(&file, &header).is_none_or(|mut ids| ids.any(|id| id == fact::EVENT_ID));
         if is_own {
-            let size = meta.len();
             let reader = Reader::new(Box::new(Regular { file, size })).with_context(|| format!("{name} cannot be shown"))?;
             return Ok(AnyReader::Own(Box::new(reader)));
         }
-        let reader = PerfReader::open(file, &header, meta.len()).map_err(|why| anyhow!("{name} {why}"))?;
+        let reader = PerfReader::open(file, &header, size).map_err(|why| anyhow!("{name} {why}"))?;
         Ok(AnyReader::Perf(Box::new(reader)))
     }
 

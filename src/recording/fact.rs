@@ -8,7 +8,6 @@
 use super::files::SeenFile;
 use crate::event::{Synthesized, Time};
 use crate::session::Session;
-use crate::source::{Chunk, Form};
 use serde::{Deserialize, Serialize};
 
 /// The name of the event that has the facts.
@@ -83,14 +82,6 @@ impl Fact {
             part
         };
         (0..count).map(part).collect()
-    }
-
-    /// Returns the fact as a chunk of pages, if it is one.
-    pub fn into_chunk(self) -> Option<Chunk> {
-        match self {
-            Fact::Pages { cpu, bytes } => Some(Chunk { cpu, form: Form::Pages, bytes }),
-            _ => None,
-        }
     }
 }
 

@@ -5,12 +5,10 @@
 //! reader passes over them: it has the facts.
 
 use crate::event::{Synthesized, TaskId, Time};
-use crate::source::frame::kind;
+use crate::source::frame::{MISC_COMM_EXEC, kind};
 
 /// PERF_RECORD_MISC_USER: the addresses are of user space.
 const MISC_USER: u16 = 2;
-/// PERF_RECORD_MISC_COMM_EXEC
-const MISC_COMM_EXEC: u16 = 1 << 13;
 /// PROT_READ | PROT_EXEC
 const READ_EXECUTE: u64 = 5;
 /// MAP_PRIVATE

@@ -14,7 +14,6 @@ use crate::source::{Chunk, Form, Input, Round};
 use crate::stack::symbols::ReadAt;
 use anyhow::{Context, anyhow, bail};
 use rustc_hash::FxHashMap;
-use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -108,13 +107,7 @@ impl Reader {
     /// # Errors
     /// The file cannot be read, or is no recording of rtrace.
     pub fn open(path: &Path) -> anyhow::Result<Reader> {
-        let name = path.display();
-        let file = File::open(path).with_context(|| format!("cannot open the recording {name}"))?;
-        let meta = file.metadata().with_context(|| format!("cannot read the recording {name}"))?;
-        if !meta.is_file() {
-            bail!("{name} is not a regular file, and recordings are");
-        }
-        Reader::new(Box::new(Regular { file, size: meta.len() })).with_context(|| format!("{name} cannot be shown"))
+        Reader::new(Box::new(Regular::open(path)?)).with_context(|| format!("{} cannot be shown", path.display()))
     }
 
     /// Reads the beginning of a recording.
@@ -280,10 +273,9 @@ impl Reader {
                 }
                 self.waiting = Some(round);
             }
-            pages @ Fact::Pages { .. } => {
-                let chunk = pages.into_chunk()?;
-                self.round_bytes += chunk.bytes.len();
-                self.round.chunks.push(chunk);
+            Fact::Pages { cpu, bytes } => {
+                self.round_bytes += bytes.len();
+                self.round.chunks.push(Chunk { cpu, form: Form::Pages, bytes });
             }
         }
         (!answers.is_empty()).then_some(Input::Answers(answers))

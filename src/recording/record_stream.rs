@@ -8,9 +8,11 @@ use super::layout::{Section, kind};
 use super::reader::Damage;
 use crate::source::frame::{Fault, Frame, HEADER_BYTES};
 use crate::stack::symbols::ReadAt;
+use anyhow::{Context, bail};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// How many bytes are read at once.
 const READ_BYTES: usize = 1 << 20;
@@ -204,6 +206,22 @@ pub struct Regular {
     pub file: File,
     /// The size at the beginning. A file that has become shorter cannot be read to there.
     pub size: u64,
+}
+
+impl Regular {
+    /// Opens a recording.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is no regular file.
+    pub fn open(path: &Path) -> anyhow::Result<Regular> {
+        let name = path.display();
+        let file = File::open(path).with_context(|| format!("cannot open the recording {name}"))?;
+        let meta = file.metadata().with_context(|| format!("cannot read the recording {name}"))?;
+        if !meta.is_file() {
+            bail!("{name} is not a regular file, and recordings are");
+        }
+        Ok(Regular { file, size: meta.len() })
+    }
 }
 
 impl ReadAt for Regular {

@@ -168,7 +168,7 @@ impl Writer {
                 }
             }
         }
-        if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
+        self.flush_if_full()
     }
 
     /// Returns how to read the records of the rings.
@@ -219,7 +219,7 @@ impl Writer {
     /// A write failed.
     pub fn records(&mut self, chunk: &Chunk) -> io::Result<()> {
         self.append(chunk);
-        if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
+        self.flush_if_full()
     }
 
     /// Writes what a fact says about the names and the mappings of tasks.
@@ -246,6 +246,10 @@ impl Writer {
             self.buffer.extend(&part);
             self.buffer.extend(std::iter::repeat_n(0, raw - part.len()));
         }
+    }
+
+    fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {

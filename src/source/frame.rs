@@ -73,7 +73,7 @@ pub mod field {
 }
 
 /// PERF_RECORD_MISC_COMM_EXEC.
-pub(super) const MISC_COMM_EXEC: u16 = 1 << 13;
+pub const MISC_COMM_EXEC: u16 = 1 << 13;
 /// PROT_EXEC of mmap(2), in PERF_RECORD_MMAP2's `prot`.
 pub(super) const PROT_EXEC: u32 = 4;
 /// `struct perf_event_header`: type, misc, size.

@@ -143,26 +143,10 @@ fn append_sample(sample: &Sample, task: TaskId, time: Time, cpu: u32, layout: u6
 mod tests {
     use super::*;
     use crate::event::EventIndex;
-    use crate::session::{EventSpec, Role, Terms};
     use crate::source::record::Records;
+    use crate::source::record::tests::{TASK, table};
     use crate::source::record_writer::RecordWriter;
     use proptest::prelude::*;
-
-    const TASK: TaskId = TaskId { pid: 70, tid: 71 };
-
-    /// Returns a table of events with these layouts. Event n has the identifier `100 + n`.
-    fn table(layouts: &[u64]) -> EventTable {
-        let spec = |&sample_type| EventSpec {
-            name: "a:b".into(),
-            role: Role::Tracepoint,
-            sample_type,
-            format: None,
-            shown: true,
-            terms: Terms::default(),
-        };
-        let ids = (0..layouts.len() as u16).map(|n| (u64::from(100 + n), EventIndex(n)));
-        EventTable { events: layouts.iter().map(spec).collect(), ids: ids.collect(), ..EventTable::default() }
-    }
 
     fn in_file(table: &EventTable) -> EventTable {
         let mut table = table.clone();
