@@ -171,7 +171,7 @@ impl Reader {
 
     /// Reads the first fact.
     fn read_begin(&mut self) -> anyhow::Result<Begin> {
-        const NOT_OURS: &str = "it is not a recording of rtrace (this version reads no recordings of other programs)";
+        const NOT_OURS: &str = "it is not a recording of rtrace (only `rtrace -i` and `rtrace convert` read those of perf)";
         while let Some(record) = self.stream.as_mut().and_then(RecordStream::next_record) {
             let at = record.at;
             match is_fact(record).then(|| self.assembler.part(raw_of_fact(record))) {
