@@ -1,11 +1,10 @@
 //! Records the input of the engine.
 
 use crate::event::{FileId, Synthesized};
-use crate::kernel::objects;
 use crate::kernel::remote_files::Guarded;
 use crate::recording::{Collector, Totals, Writer};
 use crate::session::EventTable;
-use crate::source::files::LiveMappings;
+use crate::source::files::{LiveMappings, LiveNames};
 use crate::source::frame::{Frame, kind};
 use crate::source::record::{Body, Record};
 use crate::source::{Form, Input, Round};
@@ -24,10 +23,10 @@ pub struct Recorder {
 
 impl Recorder {
     /// Creates a recorder, which does nothing without a writer. `files` opens the files that stacks need, and
-    /// `has_kernel_frames` says that stacks have functions of the kernel.
-    pub fn new(mut writer: Option<Writer>, files: Option<Guarded>, has_kernel_frames: bool) -> Recorder {
-        if let Some(writer) = writer.as_mut().filter(|_| has_kernel_frames)
-            && let Ok(text) = objects::kallsyms()
+    /// `kernel_names` has the kernel's symbols, if stacks have functions of the kernel.
+    pub fn new(mut writer: Option<Writer>, files: Option<Guarded>, kernel_names: Option<&mut LiveNames>) -> Recorder {
+        if let (Some(writer), Some(names)) = (&mut writer, kernel_names)
+            && let Ok(text) = names.kernel_for_recording()
         {
             writer.kernel_symbols(text);
         }

@@ -60,23 +60,24 @@ pub fn start(
     let (pending_after, selection) = (plan.pending_after, Selection::of(request));
     let graphs = request.graphs.clone();
     let kernel_frames = plan.events.iter().any(|event| event.stack.kernel_chain);
-    let live_names = if kernel_frames { LiveNames::read_ahead(files.clone()) } else { LiveNames::new(files.clone()) };
+    let mut live_names = if kernel_frames { LiveNames::read_ahead(files.clone()) } else { LiveNames::new(files.clone()) };
     let receive = move || {
         rights::drop_in_worker();
         receiver.recv()
     };
     let files_of_recording = plan.maps.then(|| files.clone());
-    let recorder = move |writer| Recorder::new(writer, files_of_recording, kernel_frames);
+    let recorder = move |writer, names: &mut LiveNames| Recorder::new(writer, files_of_recording, Some(names).filter(|_| kernel_frames));
     let work = move || match (receive(), sinks) {
         (Ok(Begin { session, shown, recording }), Some(sinks)) => {
+            let recorder = recorder(recording, &mut live_names);
             let engine = Engine::new(&session, pending_after, Box::new(LiveMappings(files.clone())));
             let shown = Shown { gate: shown, selection, enough };
             let naming = naming(&graphs, live_names, files);
             let work = Work::new(session, engine, shown, sinks.create(), (naming, Guarded::unanswered));
             let work = work.reading_proc(Box::new(LiveProcReader::default())).deferring(graphs.names_at_end);
-            process_rounds(work, &rounds, recorder(recording))
+            process_rounds(work, &rounds, recorder)
         }
-        (Ok(Begin { recording, .. }), None) => record_rounds(&rounds, recorder(recording), &enough),
+        (Ok(Begin { recording, .. }), None) => record_rounds(&rounds, recorder(recording, &mut live_names), &enough),
         // Arming failed, which the main thread reports.
         (Err(mpsc::RecvError), _) => Outcome::default(),
     };

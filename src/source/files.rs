@@ -15,6 +15,8 @@ use std::thread::JoinHandle;
 pub struct LiveNames {
     /// The thread that reads /proc/kallsyms while events are armed, which takes some 60 ms.
     ahead: Option<JoinHandle<io::Result<Vec<u8>>>>,
+    /// The kernel's symbols that were read for a recording.
+    recorded: Option<Vec<u8>>,
     files: Guarded,
 }
 
@@ -23,17 +25,30 @@ impl LiveNames {
     pub fn read_ahead(files: Guarded) -> LiveNames {
         let thread = std::thread::Builder::new().name("rtrace-kallsyms".to_owned()).spawn(objects::kallsyms);
         // Without a thread, they are read at the first use.
-        LiveNames { ahead: thread.ok(), files }
+        LiveNames { ahead: thread.ok(), recorded: None, files }
     }
 
     /// Reads the kernel's symbols only at the first use.
     pub fn new(files: Guarded) -> LiveNames {
-        LiveNames { ahead: None, files }
+        LiveNames { ahead: None, recorded: None, files }
+    }
+
+    /// Returns the kernel's symbols for a recording. They are kept for the names of a trace that is shown as well.
+    ///
+    /// # Errors
+    /// /proc/kallsyms cannot be read.
+    pub fn kernel_for_recording(&mut self) -> io::Result<Vec<u8>> {
+        let text = self.kernel()?;
+        self.recorded = Some(text.clone());
+        Ok(text)
     }
 }
 
 impl Fetch for LiveNames {
     fn kernel(&mut self) -> io::Result<Vec<u8>> {
+        if let Some(text) = self.recorded.take() {
+            return Ok(text);
+        }
         match self.ahead.take().map(JoinHandle::join) {
             Some(Ok(text)) => text,
             None | Some(Err(_)) => objects::kallsyms(),
