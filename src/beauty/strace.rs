@@ -242,7 +242,7 @@ impl Strace {
     }
 
     fn outcome(&self, out: &mut Vec<u8>, decoded: &Decoded, returned: &Returned) {
-        let form = || forms::of_result(decoded.row().map_or("", |row| row.name));
+        let form = || decoded.row().map_or("", |row| forms::of_call(row.name).result);
         match returned {
             Returned::Value(value @ Value::Flags { bits, .. }) if form() == "constant" => {
                 self.number_and_name(out, *bits, value);

@@ -205,8 +205,8 @@ impl<F: Files + Clone> Work<F> {
         let Work { session, engine, gate, selection, sinks, naming, deferred, failed, unwritten_calls, unanswered, .. } = self;
         let names = LibraryNames { naming, library: engine.library() };
         let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
-        for event in deferred.take().unwrap_or_default() {
-            pass_to_sinks(sinks, &event, &view, failed, unwritten_calls);
+        for mut event in deferred.take().unwrap_or_default() {
+            pass_to_sinks(sinks, &mut event, &view, failed, unwritten_calls);
         }
         let mut verdict = selection.verdict(session, engine.ledger(), gate);
         verdict.unanswered_files = unanswered(&naming.files());
@@ -240,10 +240,13 @@ fn each_sink(sinks: &mut [Box<dyn Sink>], mut call: impl FnMut(&mut dyn Sink) ->
     sinks.iter_mut().map(|sink| call(sink.as_mut())).fold(Ok(()), io::Result::and)
 }
 
-/// Passes an event to the sinks, unless a write has failed.
-fn pass_to_sinks(sinks: &mut [Box<dyn Sink>], event: &Event, view: &View, failed: &mut Option<io::Error>, unwritten_calls: &mut u64) {
+/// Passes an event to the sinks, unless a write has failed. The last sink may exchange it.
+fn pass_to_sinks(sinks: &mut [Box<dyn Sink>], event: &mut Event, view: &View, failed: &mut Option<io::Error>, unwritten_calls: &mut u64) {
     match failed {
         Some(_) => *unwritten_calls += event.kind.calls(),
-        None => *failed = sinks.iter_mut().try_for_each(|sink| sink.event(event, view)).err(),
+        None => {
+            let Some((last, others)) = sinks.split_last_mut() else { return };
+            *failed = others.iter_mut().try_for_each(|sink| sink.event(event, view)).and_then(|()| last.take(event, view)).err();
+        }
     }
 }

@@ -9,14 +9,16 @@
 //! The engine emits a call when it ends, or as pending some 0.2 seconds after it began. Events therefore wait until all
 //! calls that began before them are known.
 
+mod held;
+
 use super::{Sink, TraceResult, View};
-use crate::event::{Call, CallId, Disposition, EntryState, Event, EventKind, ExitState, TaskEnd, TaskId, Time};
+use crate::event::{Call, CallId, Disposition, EntryState, Event, EventKind, TaskEnd, Time};
 use crate::show::strace::Lines;
+use held::{Held, Slot};
 use libc::SIGKILL;
 use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::io;
-use std::rc::Rc;
 
 /// How long an event waits, in nanoseconds. Calls are listed as pending after 0.1 seconds, in rounds that are 0.1
 /// seconds apart.
@@ -26,6 +28,9 @@ const WAIT: u64 = 300_000_000;
 /// them and end later have one line.
 const WAITING_MAX: usize = 1 << 17;
 
+/// The number of moments at the end among which the place of a new one is looked for first.
+const NEAR: usize = 8;
+
 /// The sink that passes events to another one in the order of strace: calls as pending when something else happens
 /// before they return.
 pub struct Interleaved<S> {
@@ -33,14 +38,15 @@ pub struct Interleaved<S> {
     lines: Lines,
     /// Whether a call that takes long is shown before something else happens.
     shows_open: bool,
-    /// By time and order of arrival.
-    waiting: BTreeMap<(Time, u64), Moment>,
-    arrived: u64,
+    /// In the order of their times; equal times in the order of arrival.
+    waiting: VecDeque<Moment>,
+    /// The events of these moments.
+    held: Held,
     /// The time up to which moments were passed on.
     done: Time,
     /// The call that has begun last, if nothing happened since.
-    open: Option<Rc<Event>>,
-    /// Calls whose beginning waits or was passed on.
+    open: Option<Slot>,
+    /// Calls that were pending before they ended, and whose beginning waits or was passed on.
     begun: FxHashSet<CallId>,
     /// Calls that were passed on as pending.
     split: FxHashSet<CallId>,
@@ -48,12 +54,21 @@ pub struct Interleaved<S> {
     alive: Option<usize>,
 }
 
-/// What happens at a time.
-enum Moment {
-    Begins(Rc<Event>),
-    Ends(Rc<Event>),
+/// Something that happens at a time.
+struct Moment {
+    time: Time,
+    what: What,
+    event: Slot,
+}
+
+/// What happens.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// A call begins. Its event is the one of its end, if the call has ended when it becomes known.
+    Begins,
+    Ends,
     /// An event that is no call.
-    Other(Rc<Event>),
+    Other,
 }
 
 impl<S: Sink> Interleaved<S> {
@@ -64,8 +79,8 @@ impl<S: Sink> Interleaved<S> {
             inner,
             lines: lines.clone(),
             shows_open,
-            waiting: BTreeMap::new(),
-            arrived: 0,
+            waiting: VecDeque::new(),
+            held: Held::default(),
             done: Time(0),
             open: None,
             begun: FxHashSet::default(),
@@ -85,59 +100,94 @@ impl<S: Sink> Interleaved<S> {
         is_alone && !matches!(&event.kind, EventKind::Pending(_)) && call_of(event).is_none_or(|call| !self.begun.contains(&call.id))
     }
 
-    /// Stores a moment. One that is too late happens now.
-    fn wait(&mut self, time: Time, moment: Moment) {
-        self.arrived += 1;
-        self.waiting.insert((time.max(self.done), self.arrived), moment);
+    /// Lets an event that is held wait for its turn.
+    fn wait(&mut self, slot: Slot, view: &View) -> io::Result<()> {
+        let event = &self.held[slot];
+        let time = event.time;
+        match call_of(event) {
+            None => self.add(time, What::Other, slot),
+            Some(call) => {
+                let (id, is_seen) = (call.id, call.entry == EntryState::Seen);
+                match matches!(event.kind, EventKind::Pending(_)) {
+                    true if is_seen && self.begun.insert(id) => self.add(id.start, What::Begins, slot),
+                    true => self.held.release(slot),
+                    false => {
+                        if is_seen && id.start >= self.done && !self.begun.contains(&id) {
+                            self.add(id.start, What::Begins, slot);
+                        }
+                        self.add(time, What::Ends, slot);
+                    }
+                }
+            }
+        }
+        match self.waiting.get(WAITING_MAX) {
+            Some(_) => self.pass_until(self.waiting[WAITING_MAX / 2].time, view),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a moment behind those of the same time. One that is too late happens now.
+    fn add(&mut self, time: Time, what: What, event: Slot) {
+        let time = time.max(self.done);
+        // Most moments are the last one, or the beginning of a short call.
+        let after = self.waiting.iter().rev().take(NEAR).take_while(|moment| moment.time > time).count();
+        let at = match after {
+            NEAR => self.waiting.partition_point(|moment| moment.time <= time),
+            _ => self.waiting.len() - after,
+        };
+        self.waiting.insert(at, Moment { time, what, event });
     }
 
     /// Passes on all moments up to a time.
     fn pass_until(&mut self, until: Time, view: &View) -> io::Result<()> {
-        while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= until) {
-            self.done = first.key().0;
-            match first.remove() {
-                Moment::Begins(event) => {
+        while self.waiting.front().is_some_and(|first| first.time <= until) {
+            let Some(moment) = self.waiting.pop_front() else { break };
+            self.done = moment.time;
+            match moment.what {
+                What::Begins => {
                     self.split_open(view)?;
-                    self.open = Some(event);
+                    self.open = Some(moment.event);
                 }
-                Moment::Ends(event) => self.ends(&event, view)?,
-                Moment::Other(event) => {
-                    if self.is_printed(&event.kind) {
+                What::Ends => self.ends(moment.event, view)?,
+                What::Other => {
+                    if self.is_printed(&self.held[moment.event].kind) {
                         self.split_open(view)?;
                     }
-                    self.inner.event(&event, view)?;
+                    self.inner.event(&self.held[moment.event], view)?;
+                    self.held.release(moment.event);
                 }
             }
         }
         Ok(())
     }
 
-    fn ends(&mut self, event: &Event, view: &View) -> io::Result<()> {
-        let EventKind::Call(call) = &event.kind else { return Ok(()) };
-        self.begun.remove(&call.id);
-        let is_split = self.split.remove(&call.id);
-        match self.open.as_deref().and_then(call_of).is_some_and(|open| open.id == call.id) {
-            true => self.open = None,
-            false => self.split_open(view)?,
-        }
-        match call.shown_pending == is_split {
-            true => self.inner.event(event, view),
-            false => {
-                let call = Call { shown_pending: is_split, ..(**call).clone() };
-                self.inner.event(&Event { kind: EventKind::Call(Box::new(call)), ..event.clone() }, view)
+    fn ends(&mut self, slot: Slot, view: &View) -> io::Result<()> {
+        let EventKind::Call(call) = &self.held[slot].kind else { return Ok(()) };
+        let id = call.id;
+        match self.open.filter(|open| call_of(&self.held[*open]).is_some_and(|open| open.id == id)) {
+            Some(open) => {
+                self.open = None;
+                self.held.release_pending(open);
             }
+            None => self.split_open(view)?,
         }
+        self.begun.remove(&id);
+        let is_split = self.split.remove(&id);
+        if let EventKind::Call(call) = &mut self.held[slot].kind {
+            call.shown_pending = is_split;
+        }
+        self.inner.event(&self.held[slot], view)?;
+        self.held.release(slot);
+        Ok(())
     }
 
     /// Passes on the open call as pending.
     fn split_open(&mut self, view: &View) -> io::Result<()> {
-        let Some(event) = self.open.take() else { return Ok(()) };
-        let Some(call) = call_of(&event) else { return Ok(()) };
-        self.split.insert(call.id);
-        let pending = Call { exit: ExitState::Pending, shown_pending: false, ..call.clone() };
-        // An exec by another thread than the leader ends with the leader's number.
-        let task = TaskId { tid: call.id.tid, ..event.task };
-        self.inner.event(&Event { time: call.id.start, task, kind: EventKind::Pending(Box::new(pending)), ..(*event).clone() }, view)
+        let Some(slot) = self.open.take() else { return Ok(()) };
+        self.split.extend(call_of(&self.held[slot]).map(|call| call.id));
+        self.held.as_pending(slot, |pending| self.inner.event(pending, view))?;
+        self.held.release_pending(slot);
+        Ok(())
     }
 
     /// Returns whether the style prints a line for an event that is no call.
@@ -169,30 +219,23 @@ impl<S: Sink> Sink for Interleaved<S> {
             self.done = self.done.max(event.time);
             return self.inner.event(event, view);
         }
-        let event = Rc::new(event.clone());
-        match call_of(&event) {
-            None => self.wait(event.time, Moment::Other(event)),
-            Some(call) => {
-                let is_late = call.id.start < self.done && !matches!(event.kind, EventKind::Pending(_));
-                if call.entry == EntryState::Seen && !is_late && self.begun.insert(call.id) {
-                    self.wait(call.id.start, Moment::Begins(Rc::clone(&event)));
-                }
-                if matches!(event.kind, EventKind::Call(_)) {
-                    self.wait(event.time, Moment::Ends(event));
-                }
-            }
+        let slot = self.held.hold(event.clone());
+        self.wait(slot, view)
+    }
+
+    fn take(&mut self, event: &mut Event, view: &View) -> io::Result<()> {
+        if self.is_alone(event) {
+            self.done = self.done.max(event.time);
+            return self.inner.event(event, view);
         }
-        if self.waiting.len() > WAITING_MAX {
-            let middle = self.waiting.keys().nth(WAITING_MAX / 2).map_or(self.done, |(time, _)| *time);
-            self.pass_until(middle, view)?;
-        }
-        Ok(())
+        let slot = self.held.exchange(event);
+        self.wait(slot, view)
     }
 
     fn tick(&mut self, view: &View) -> io::Result<()> {
         let until = Time(view.now.0.saturating_sub(WAIT));
         self.pass_until(until, view)?;
-        let begun = self.open.as_deref().and_then(call_of).map(|call| call.id.start);
+        let begun = self.open.and_then(|open| call_of(&self.held[open])).map(|call| call.id.start);
         if self.shows_open && begun.is_some_and(|start| until.since(start) > WAIT) {
             self.split_open(view)?;
         }
@@ -210,7 +253,7 @@ impl<S: Sink> Sink for Interleaved<S> {
     }
 
     fn unwritten(&self) -> u64 {
-        self.inner.unwritten() + self.waiting.values().filter(|moment| matches!(moment, Moment::Ends(_))).count() as u64
+        self.inner.unwritten() + self.waiting.iter().filter(|moment| moment.what == What::Ends).count() as u64
     }
 }
 

@@ -22,6 +22,15 @@ pub trait Sink {
     /// The output cannot be written. A broken pipe is one of these errors.
     fn event(&mut self, event: &Event, view: &View) -> std::io::Result<()>;
 
+    /// Renders one event that nobody else needs any more. The sink may keep it, and then leaves another event, which it
+    /// has rendered before, in its place, so that its memory is reused.
+    ///
+    /// # Errors
+    /// Those of [`event`](Sink::event).
+    fn take(&mut self, event: &mut Event, view: &View) -> std::io::Result<()> {
+        self.event(event, view)
+    }
+
     /// Writes pending output. All events before this time were emitted.
     fn tick(&mut self, view: &View) -> std::io::Result<()>;
 

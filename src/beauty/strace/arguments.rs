@@ -155,8 +155,9 @@ const PLAIN: Part =
 /// certain values of arguments. `None`: no row describes the call.
 fn parts(decoded: &Decoded) -> Option<CallParts> {
     let name = decoded.row()?.name;
-    let (own, rules) = (forms::of_call(name), forms::when(name));
-    let rules: SmallVec<[&When; 4]> = rules.iter().filter(|rule| applies(rule, decoded)).collect();
+    let form = forms::of_call(name);
+    let own = form.parts;
+    let rules: SmallVec<[&When; 4]> = form.when.iter().filter(|rule| applies(rule, decoded)).collect();
     if own.is_none() && rules.is_empty() {
         return None;
     }

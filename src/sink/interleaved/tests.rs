@@ -1,6 +1,6 @@
 use super::*;
 use crate::beauty::samples;
-use crate::event::{TaskId, Verdict};
+use crate::event::{ExitState, TaskId, Verdict};
 use crate::session::Session;
 use crate::stack::name::Nameless;
 use crate::syscall::ledger::Ledger;
