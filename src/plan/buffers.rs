@@ -17,9 +17,10 @@ const RING_OF_STACKS: u64 = 16 * MIB;
 /// Bounds on the size of a chosen ring, and on the sum of all chosen rings, which matters with many CPUs.
 const RING_MIN: u64 = 512 << 10;
 /// The size of each ring with `--lossless`, and its lower bound on machines with many CPUs or little memory. The tasks
-/// are delayed when half of a ring is full. The other half is for what they write until the delay is noticed (2 ms at 2
-/// GB/s) and takes effect (0.1 ms), and for the few calls in progress.
+/// are delayed when half of a ring is full. The other half is for what they write until the delay is noticed (2 ms at
+/// the fill rate) and takes effect (0.1 ms), and for the few calls in progress.
 const RING_OF_LOSSLESS: u64 = 8 * MIB;
+const RING_OF_LOSSLESS_STACKS: u64 = 32 * MIB;
 const RING_OF_LOSSLESS_MIN: u64 = 2 * MIB;
 const RINGS_MAX: u64 = 256 * MIB;
 /// All rings together take at most this fraction of the machine's memory.
@@ -29,6 +30,11 @@ const MEMORY_SHARE: u64 = 32;
 /// because calls that copy much data are made less often.
 const DATA: u64 = 512;
 const DATA_TIMES_MAX: u64 = 8;
+/// The fastest rate at which the calls of a CPU fill its ring, in bytes per nanosecond. Records with stacks of 64 KiB
+/// fill it about as fast as the CPU can copy memory; 3.2 were measured with the stacks of strace.
+const FILL_RATE: u64 = 2;
+const FILL_RATE_OF_STACKS: u64 = 8;
+
 /// Bytes for each task that exists when tracing begins, in all rings together: all these tasks may end at once.
 const OF_TASK: u64 = 1 << 10;
 
@@ -93,6 +99,8 @@ impl BufferInputs {
 pub struct Buffers {
     /// The size of each CPU's ring.
     pub ring: RingSize,
+    /// The fastest rate at which a ring is filled, in bytes per nanosecond.
+    pub fill_rate: u64,
     /// Bytes of the buffer for the aggregates of ended tasks; `None` where calls are not aggregated in the kernel.
     pub ended_tasks: Option<u32>,
     /// The maximum number of bytes of records that wait to be printed.
@@ -121,14 +129,16 @@ impl Buffers {
         };
         let ended_tasks = facts.sums.then(|| ended_tasks(facts, ring));
         let queue = (QUEUE * facts.data_times()).min(facts.memory / MEMORY_SHARE).clamp(QUEUE_MIN, QUEUE_MAX) as usize;
-        Buffers { ring, ended_tasks, queue, reasons }
+        let fill_rate = if facts.stacks { FILL_RATE_OF_STACKS } else { FILL_RATE };
+        Buffers { ring, fill_rate, ended_tasks, queue, reasons }
     }
 }
 
 /// Returns the size below which rings are enlarged for `--lossless`: at least the one that rtrace would choose.
 fn least_of_lossless(facts: BufferInputs) -> u64 {
     let at_most = RINGS_MAX.min(facts.memory / MEMORY_SHARE) / facts.cpus.max(1) as u64;
-    power_of_two_below(RING_OF_LOSSLESS.min(at_most)).max(RING_OF_LOSSLESS_MIN).max(ring(facts, &mut Vec::new()))
+    let wanted = if facts.stacks { RING_OF_LOSSLESS_STACKS } else { RING_OF_LOSSLESS };
+    power_of_two_below(wanted.min(at_most)).max(RING_OF_LOSSLESS_MIN).max(ring(facts, &mut Vec::new()))
 }
 
 /// Sizes the buffer for the aggregates of ended tasks. A user who asks for larger rings (`-m`) has lost records, so
@@ -230,6 +240,7 @@ mod tests {
     #[test]
     fn rings_that_must_not_fill_up_have_a_least_size() {
         assert_eq!(least_of_lossless(USUAL) >> 20, 8);
+        assert_eq!(least_of_lossless(BufferInputs { stacks: true, ..USUAL }) >> 20, 32);
         assert_eq!(least_of_lossless(BufferInputs { data: 4096, ..USUAL }) >> 20, 32);
         assert_eq!(least_of_lossless(BufferInputs { cpus: 64, memory: 1 << 40, ..USUAL }) >> 20, 4);
         assert_eq!(least_of_lossless(BufferInputs { cpus: 1024, memory: 0, ..USUAL }) >> 20, 2);

@@ -12,7 +12,7 @@ use crate::throttle::Throttle;
 /// The process that watches them cannot be started, or cannot map them.
 pub(super) fn start(mut throttle: Throttle, plan: &Plan, armed: &Armed, notices: &mut Notices) -> anyhow::Result<Throttle> {
     let rings = armed.rings_of_calls(plan.buffers.ended_tasks);
-    if let Some(why) = throttle.watch(&rings, &plan.cpus)? {
+    if let Some(why) = throttle.watch(&rings, &plan.cpus, plan.buffers.fill_rate)? {
         let text = format!("the rings are watched without real-time priority ({why}): calls may be lost while all CPUs are busy");
         notices.say(NoticeCode::NoRealtimePriority, text);
     }

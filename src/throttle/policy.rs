@@ -31,8 +31,6 @@ pub enum State {
 const FREE: u64 = 2;
 const LIMITED: u64 = 4;
 const HELD: u64 = 5;
-/// The fastest rate at which a ring is filled, in bytes per nanosecond.
-const FILL_RATE: u64 = 2;
 /// The shortest and the longest pause between two looks at the rings. A longer one has no benefit.
 const PAUSE_MIN: Duration = Duration::from_micros(100);
 const PAUSE_MAX: Duration = Duration::from_millis(2);
@@ -62,15 +60,16 @@ impl State {
         }
     }
 
-    /// Returns how long no ring can pass the next mark.
-    pub fn pause(self, levels: &[Level]) -> Duration {
+    /// Returns how long no ring can pass the next mark, if none is filled faster than at this rate, in bytes per
+    /// nanosecond.
+    pub fn pause(self, levels: &[Level], fill_rate: u64) -> Duration {
         let mark = match self {
             State::Free => LIMITED,
             State::Limited => HELD,
             State::Held => return PAUSE_MAX,
         };
         let room = levels.iter().map(|level| level.until(mark)).min().unwrap_or(u64::MAX);
-        Duration::from_nanos(room / FILL_RATE).clamp(PAUSE_MIN, PAUSE_MAX)
+        Duration::from_nanos(room / fill_rate.max(1)).clamp(PAUSE_MIN, PAUSE_MAX)
     }
 }
 
@@ -103,13 +102,13 @@ mod tests {
         for state in [State::Free, State::Limited] {
             for filled in (0..8 << 20).step_by(12_345) {
                 let levels = [level(filled)];
-                let written = state.pause(&levels).as_nanos() as u64 * FILL_RATE;
+                let written = state.pause(&levels, 2).as_nanos() as u64 * 2;
                 // Near the mark, the shortest pause passes it by less than a sixteenth of the ring.
                 let mark = if state == State::Free { 4 << 20 } else { 5 << 20 };
                 assert!(filled >= mark || filled + written <= mark + (1 << 19), "{state:?} {filled} {written}");
             }
         }
-        assert_eq!(State::Free.pause(&[level(0)]), PAUSE_MAX);
-        assert_eq!(State::Free.pause(&[level(4 << 20)]), PAUSE_MIN);
+        assert_eq!(State::Free.pause(&[level(0)], 2), PAUSE_MAX);
+        assert_eq!(State::Free.pause(&[level(4 << 20)], 2), PAUSE_MIN);
     }
 }

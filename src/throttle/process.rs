@@ -59,14 +59,14 @@ impl Throttle {
     ///
     /// # Errors
     /// The process cannot be started, or cannot map the rings.
-    pub fn watch(&mut self, rings: &[(BorrowedFd, RingKind)], cpus: &[u32]) -> anyhow::Result<Option<String>> {
+    pub fn watch(&mut self, rings: &[(BorrowedFd, RingKind)], cpus: &[u32], fill_rate: u64) -> anyhow::Result<Option<String>> {
         let helper = Helper::start(NAME).context("cannot start the process that watches the rings")?;
         let watcher = self.watcher.insert(Watcher(helper));
         for some in rings.chunks(DESCRIPTORS_MAX) {
             let (fds, kinds): (Vec<BorrowedFd>, Vec<RingKind>) = some.iter().copied().unzip();
             watcher.send(&Request::Rings(kinds), &fds)?;
         }
-        watcher.send(&Request::Begin { group: self.group.clone(), cpus: cpus.to_vec() }, &[])?;
+        watcher.send(&Request::Begin { group: self.group.clone(), cpus: cpus.to_vec(), fill_rate }, &[])?;
         interrupt::is_ready(&watcher.0.socket, PollFlags::IN, START_MAX);
         match watcher.receive() {
             Ok(Some(Report::Ready(why))) => Ok(why),

@@ -27,6 +27,8 @@ pub enum Request {
         group: Group,
         /// The CPUs on which the tasks may run.
         cpus: Vec<u32>,
+        /// The fastest rate at which a ring is filled, in bytes per nanosecond.
+        fill_rate: u64,
     },
 }
 

@@ -32,8 +32,8 @@ pub fn serve_if_started_as_watcher() -> Option<ExitCode> {
 
 /// Serves until the socket is closed. Returns `None` if that was before the rings were watched.
 fn serve(socket: BorrowedFd) -> Option<()> {
-    let (rings, group, cpus) = requested(socket).map_err(|error| report(socket, &Report::Failed(format!("{error:#}")))).ok()?;
-    match Watch::start(rings, &group, &cpus) {
+    let (rings, group, cpus, fill_rate) = requested(socket).map_err(|error| report(socket, &Report::Failed(format!("{error:#}")))).ok()?;
+    match Watch::start(rings, &group, &cpus, fill_rate) {
         Ok(mut watch) => {
             let priority = RealtimePriority::acquire_above_lowest();
             rights::drop_after_arming(false);
@@ -48,8 +48,8 @@ fn serve(socket: BorrowedFd) -> Option<()> {
     group.remove(REMOVAL_MAX).ok()
 }
 
-/// Receives the rings and the cgroup.
-fn requested(socket: BorrowedFd) -> anyhow::Result<(Vec<RingLevel>, Group, Vec<u32>)> {
+/// Receives the rings, the cgroup, the CPUs, and the rate at which rings are filled.
+fn requested(socket: BorrowedFd) -> anyhow::Result<(Vec<RingLevel>, Group, Vec<u32>, u64)> {
     let mut rings = Vec::new();
     loop {
         let (request, fds) = receive(socket)?.ok_or_else(|| anyhow!("rtrace has ended"))?;
@@ -60,7 +60,7 @@ fn requested(socket: BorrowedFd) -> anyhow::Result<(Vec<RingLevel>, Group, Vec<u
                     rings.push(level.context("cannot map a ring a second time")?);
                 }
             }
-            Request::Begin { group, cpus } => return Ok((rings, group, cpus)),
+            Request::Begin { group, cpus, fill_rate } => return Ok((rings, group, cpus, fill_rate)),
         }
     }
 }
@@ -82,6 +82,8 @@ fn report(socket: BorrowedFd, report: &Report) {
 struct Watch {
     rings: Vec<RingLevel>,
     levels: Vec<Level>,
+    /// The fastest rate at which a ring is filled, in bytes per nanosecond.
+    fill_rate: u64,
     limit: Limit,
     brake: Brake,
     state: State,
@@ -94,12 +96,12 @@ struct Watch {
 }
 
 impl Watch {
-    fn start(rings: Vec<RingLevel>, group: &Group, cpus: &[u32]) -> anyhow::Result<Watch> {
+    fn start(rings: Vec<RingLevel>, group: &Group, cpus: &[u32], fill_rate: u64) -> anyhow::Result<Watch> {
         let brake = Brake::start(BRAKES.len(), cpus).context("cannot start a process")?;
         brake.pids().iter().zip(BRAKES).try_for_each(|(pid, name)| group.place(name, *pid))?;
         let limit = group.limit()?;
         let (levels, state, since) = (Vec::with_capacity(rings.len()), State::Free, Instant::now());
-        Ok(Watch { rings, levels, limit, brake, state, since, held_at: None, is_reported: false })
+        Ok(Watch { rings, levels, fill_rate, limit, brake, state, since, held_at: None, is_reported: false })
     }
 
     fn until_closed(&mut self, socket: BorrowedFd) {
@@ -111,7 +113,7 @@ impl Watch {
                 self.enter(next);
             }
             self.settle(socket);
-            let pause = Timespec { tv_sec: 0, tv_nsec: self.state.pause(&self.levels).as_nanos() as i64 };
+            let pause = Timespec { tv_sec: 0, tv_nsec: self.state.pause(&self.levels, self.fill_rate).as_nanos() as i64 };
             let mut polled = [PollFd::new(&socket, PollFlags::IN)];
             match poll(&mut polled, Some(&pause)) {
                 Ok(0) | Err(Errno::INTR) => {}
