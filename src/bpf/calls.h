@@ -383,6 +383,9 @@ static __always_inline void exited(void *ctx, struct pt_regs *regs, s64 ret)
 	task->call.ret = ret;
 	task->call.how = HOW_RETURNED;
 	task->call.bits |= CALL_NO_ENTRY;
+	/* A tracer stopped the task before the entry, and the task was killed there: the call did nothing. */
+	if (is_killed(current))
+		task->call.bits |= CALL_KILLED;
 	task->place = which.place;
 	if (is_excluded_at_exit(task, &task->call) || (settings.filters && is_excluded(&task->call, 0)))
 		COUNT(left_out);
