@@ -4,7 +4,8 @@
 pub const SHORT_HELP: &str = "\
 rtrace [OPTIONS] [--] COMMAND [ARG]...     trace a command, its children and threads
 rtrace [OPTIONS] -p PID | -u USER | -a ... trace running tasks; a COMMAND then only sets how long
-rtrace list | check | probe | completions  what can be traced; what works here; permanent probes
+rtrace record COMMAND | -i FILE | diff A B write a recording; show one; compare two
+rtrace strace ... | list | check | probe   strace's options; what can be traced; what works; probes
 
   rtrace -e openat,close make              these syscalls only
   rtrace -e '%file,!statx' -o out.txt ls   a group without one of its calls, into a file
@@ -20,10 +21,9 @@ rtrace list | check | probe | completions  what can be traced; what works here; 
   --container ID|NAME    a container of docker, podman, containerd, CRI-O, systemd-nspawn, lxc
   -s  -S           summary; lines and summary           --errno-summary with errnos
   -o FILE          write to FILE, - or '|CMD'           -T              monotonic time stamps
-  -D TIME          begin later                          -F all|min|maj  page faults
-  -m SIZE          ring buffer of each CPU              --strict        status 124 on any loss
+  -m SIZE          ring buffer of each CPU              -F all|min|maj  page faults
   --call-graph fp|dwarf  call stacks                    --flamegraph FILE.svg
-  -v               report what rtrace does and why      -V              version
+  -v               report what rtrace does and why      --strict        status 124 on any loss
 
 All options: rtrace --help. Man pages: rtrace-filter for -e and --filter; rtrace-probe for --probe.";
 
