@@ -9,6 +9,7 @@ mod convert;
 mod end;
 mod initial_state;
 mod outline;
+mod programs;
 mod record;
 mod recorder;
 mod replay;

@@ -172,7 +172,7 @@ pub fn image(pid: i32, (start, end): (u64, u64)) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Fails if it cannot be read.
 pub fn kallsyms() -> io::Result<Vec<u8>> {
-    fs::read("/proc/kallsyms")
+    fs::read("/proc/kallsyms").map_err(|error| io::Error::new(error.kind(), format!("/proc/kallsyms: {error}")))
 }
 
 /// Returns the path to which a process's just-in-time compiler writes the names of its functions: `/tmp/perf-PID.map`,

@@ -3,7 +3,7 @@
 use super::fact::{self, Begin};
 use super::files::RecordedFiles;
 use super::layout::{HEADER_BYTES, Header};
-use super::of_perf::{PerfReader, event_ids};
+use super::of_perf::{PerfReader, Programs, event_ids};
 use super::reader::{Damage, KernelSymbols, Reader};
 use super::record_stream::Regular;
 use crate::source::{Input, Round};
@@ -61,6 +61,15 @@ impl AnyReader {
         match self {
             AnyReader::Own(reader) => reader.kernel_symbols(),
             AnyReader::Perf(_) => KernelSymbols::default(),
+        }
+    }
+
+    /// Returns what a recording of perf says about the programs of which it has stacks. Recordings of rtrace have the
+    /// programs themselves, as far as stacks need them.
+    pub fn programs(&self) -> Option<&Programs> {
+        match self {
+            AnyReader::Own(_) => None,
+            AnyReader::Perf(reader) => reader.programs(),
         }
     }
 

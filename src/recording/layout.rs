@@ -39,6 +39,8 @@ pub mod kind {
 pub mod feature {
     /// The formats of tracepoints ([`super::super::tracing_data`]).
     pub const TRACING_DATA: u32 = 1;
+    /// The build-ids of files.
+    pub const BUILD_ID: u32 = 2;
     /// The machine's name.
     pub const HOSTNAME: u32 = 3;
     /// `uname -r`

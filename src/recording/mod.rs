@@ -25,6 +25,7 @@ pub use attributes::{EventAttributes, attributes};
 pub use fact::Begin;
 pub use features::about;
 pub use files::{Collector, RecordedFiles};
+pub use of_perf::{BuildIdBytes, KernelPlace, Programs, build_id, padded};
 pub use reader::{Damage, KernelSymbols, Reader};
 pub use sections::About;
 pub use tracing_data::TracingData;

@@ -6,19 +6,28 @@
 //! does not show, and never guesses.
 
 mod attrs;
+mod dump;
+mod fields;
+mod identity;
 mod normalize;
+mod programs;
 mod session;
+
+pub use identity::{BuildIdBytes, build_id, padded};
+pub use programs::{KernelPlace, Programs};
 
 use super::fact::Begin;
 use super::layout::{Header, kind};
 use super::reader::Damage;
 use super::record_stream::{RecordStream, Regular};
 use crate::event::{EventIndex, Synthesized, Time};
-use crate::source::{Chunk, Form, Input, Round, frame};
+use crate::source::frame;
+use crate::source::{Chunk, Form, Input, Round};
 use normalize::{Normalized, Normalizer};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::sync::PoisonError;
 
 /// Returns the identifiers of a file's events; `None` if they cannot be read.
 pub fn event_ids(file: &File, header: &Header) -> Option<impl Iterator<Item = u64>> {
@@ -60,6 +69,7 @@ pub struct PerfReader {
     lost: Lost,
     unreadable: u64,
     has_ended: bool,
+    programs: Option<Programs>,
 }
 
 /// Records that the kernel dropped, as far as the file says.
@@ -77,7 +87,7 @@ impl PerfReader {
     /// # Errors
     /// The file is damaged, or has nothing that rtrace can show: a clause that continues the name of the file.
     pub fn open(file: File, header: &Header, size: u64) -> Result<PerfReader, String> {
-        let session::Found { session, selection, normalizer, side_band, has_wall_clock } = session::read(&file, header, size)?;
+        let session::Found { session, selection, normalizer, side_band, has_wall_clock, programs } = session::read(&file, header, size)?;
         let begin = Begin { version: String::new(), selection, session };
         Ok(PerfReader {
             begin,
@@ -96,12 +106,18 @@ impl PerfReader {
             lost: Lost::default(),
             unreadable: 0,
             has_ended: false,
+            programs,
         })
     }
 
     /// Returns how the stream is to be read.
     pub fn begin(&self) -> &Begin {
         &self.begin
+    }
+
+    /// Returns what the file says about the programs of which it has stacks; `None` if it has no stacks.
+    pub fn programs(&self) -> Option<&Programs> {
+        self.programs.as_ref()
     }
 
     /// Returns whether the file says which time of day its time stamps mean.
@@ -143,6 +159,9 @@ impl PerfReader {
                     *self.lost.of_events.entry(event.0).or_default() += word(record.frame.body, 0);
                 }
                 _ => {}
+            }
+            if let (Some(programs), Some((symbol, address))) = (&self.programs, normalize::kernel_mapping(&record.frame)) {
+                *programs.kernel.lock().unwrap_or_else(PoisonError::into_inner) = Some((symbol.into(), address));
             }
             self.record.clear();
             let at = record.at;

@@ -1,5 +1,6 @@
 //! Reads a whole recording for `rtrace diff`.
 
+use super::programs::RecordedNames;
 use super::replay::{bind, naming, say_damages, session};
 use super::sentences;
 use super::verdict::Selection;
@@ -26,7 +27,7 @@ pub fn outline(path: &Path, request: &Trace, mut reader: Reader, words: Words) -
     let session = Arc::new(session(request, reader.begin().session.clone(), false));
     let outliner = Outliner::new(words);
     let shown = Shown { gate: bind(request, &session)?, selection: Selection::of(request), enough: Arc::new(AtomicBool::new(false)) };
-    let naming = naming(request, reader.files(), reader.kernel_symbols());
+    let naming = naming(request, reader.files(), Box::new(RecordedNames { kernel: reader.kernel_symbols() }));
     // Nothing is written to it.
     let output = Output::open(&crate::request::Output { to: Sink::Stdout, ..request.output.clone() })?.shared();
     let engine = Engine::new(&session, None, Box::new(Closed));

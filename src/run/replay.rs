@@ -1,7 +1,9 @@
 //! Shows a recording: the same way as that of a live trace, with a file in place of the rings.
 //!
-//! A replay needs no privileges and reads nothing of the present machine.
+//! A replay needs no privileges. It reads nothing of the present machine, except for the stacks of perf's recordings
+//! ([`super::programs`]).
 
+use super::programs::Programs;
 use super::sentences;
 use super::sinks::{Planned, Tasks, is_interleaved};
 use super::verdict::Selection;
@@ -12,7 +14,7 @@ use crate::event::Synthesized;
 use crate::gate;
 use crate::interrupt;
 use crate::plan::PENDING_AFTER;
-use crate::recording::{AnyReader, Damage, KernelSymbols, RecordedFiles};
+use crate::recording::{AnyReader, Damage};
 use crate::request::{Trace, select};
 use crate::say;
 use crate::session::{PathNames, Session};
@@ -20,14 +22,13 @@ use crate::show::{Show, Style, TimeFormat};
 use crate::sink::output::Output;
 use crate::source::{Input, Round};
 use crate::stack::naming::{Fetch, Naming, Wanted};
-use crate::stack::symbols::{Options, ReadAt};
+use crate::stack::symbols::{Files, Options};
 use crate::sys::exit_code::ExitCode;
 use crate::text::os_error::without_error_numbers;
 use anyhow::anyhow;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 
 /// Shows a recording as the request says, and returns the exit status. `has_own_selection` says that the request
 /// selects calls and events itself, and not as the recorder did.
@@ -36,6 +37,7 @@ use std::sync::{Arc, PoisonError};
 /// A filter does not apply to the recording, or the output cannot be opened.
 pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -> anyhow::Result<ExitCode> {
     interrupt::block_signals()?;
+    let programs = Programs::of(&reader);
     let session = Arc::new(session(request, reader.begin().session.clone(), has_own_selection));
     let tasks = Tasks::of_recording(session.scope);
     let shows_pending = request.show.pending == Some(true) || is_interleaved(request, &tasks);
@@ -46,13 +48,19 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
              day count from the beginning of 1970"
         );
     }
+    if programs.lacks_registers() {
+        say!(
+            "rtrace: some events of the recording have not all registers that unwinding needs, and therefore no stacks \
+             (`perf record --call-graph dwarf` records them)"
+        );
+    }
     let sinks = Planned::new(request, Output::open(&request.output)?, &tasks)?;
     let enough = Arc::new(AtomicBool::new(false));
     let pending_after = shows_pending.then_some(PENDING_AFTER);
-    let engine = Engine::new(&session, pending_after, Box::new(reader.files()));
+    let engine = Engine::new(&session, pending_after, Box::new(programs.clone()));
     let shown = Shown { gate: shown, selection: Selection::of(request), enough: Arc::clone(&enough) };
-    let naming = naming(request, reader.files(), reader.kernel_symbols());
-    let mut work = Work::new(session, engine, shown, sinks.create(), (naming, |_| Vec::new())).deferring(request.graphs.names_at_end);
+    let naming = naming(request, programs.clone(), programs.names(reader.kernel_symbols()));
+    let mut work = Work::new(session, engine, shown, sinks.create(), (naming, Programs::unanswered)).deferring(request.graphs.names_at_end);
     let mut events = Vec::new();
     while let Some(input) = reader.next_input() {
         if !request.run.quiet {
@@ -65,7 +73,7 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
         }
     }
     let outcome = work.finish(&mut events);
-    for sentence in sentences::missing_data(&outcome.verdict) {
+    for sentence in sentences::missing_data(&outcome.verdict).into_iter().chain(sentences::missing_programs(&programs.missing())) {
         say!("rtrace: {sentence}");
     }
     let failed = outcome.failed.as_ref().filter(|_| !outcome.is_quiet());
@@ -85,11 +93,10 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
     })
 }
 
-/// Returns the names of frames, from the files of the recording.
-pub(super) fn naming(request: &Trace, files: RecordedFiles, kernel: KernelSymbols) -> Naming<RecordedFiles> {
+/// Returns the names of frames, from these files and other names.
+pub(super) fn naming<F: Files>(request: &Trace, files: F, names: Box<dyn Fetch>) -> Naming<F> {
     let wanted = Wanted { lines: request.graphs.lines, inlined: request.graphs.inlined };
-    let names = RecordedNames { kernel };
-    Naming::new(files, Options::default(), Box::new(names), wanted)
+    Naming::new(files, Options::default(), names, wanted)
 }
 
 /// Says what the recorder said while it traced.
@@ -150,24 +157,4 @@ pub(super) fn bind(request: &Trace, session: &Session) -> anyhow::Result<gate::S
         filtered: Vec::new(),
     };
     gate::bind(request, &selection, &stream)
-}
-
-/// The names of a recording that are in no file which a process mapped.
-struct RecordedNames {
-    kernel: KernelSymbols,
-}
-
-impl Fetch for RecordedNames {
-    fn kernel(&mut self) -> io::Result<Vec<u8>> {
-        let text = self.kernel.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        text.ok_or_else(|| io::Error::other("the recording does not have them"))
-    }
-
-    fn perf_map(&mut self, _: i32) -> Option<Box<dyn ReadAt>> {
-        None
-    }
-
-    fn jitdump(&mut self, _: i32, _: &[u8]) -> Option<Box<dyn ReadAt>> {
-        None
-    }
 }

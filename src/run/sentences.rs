@@ -172,13 +172,27 @@ fn shortage(Shortage { kind, count }: &Shortage) -> String {
 
 /// Returns a sentence with the files that could not be read for stacks because their file systems do not answer.
 fn unanswered_files(files: &[Vec<u8>]) -> Option<String> {
+    Some(format!("stacks lack names and callers, because the file systems of these files do not answer: {}", listed(files)?))
+}
+
+/// Returns a sentence with the files that are needed for the stacks of a recording of perf, and that this machine does
+/// not have.
+pub fn missing_programs(files: &[Vec<u8>]) -> Option<String> {
+    Some(format!(
+        "stacks lack names and callers, because these files are not here, or are no longer those that perf recorded: {}",
+        listed(files)?
+    ))
+}
+
+/// Returns the first of some paths, and the number of the others.
+fn listed(files: &[Vec<u8>]) -> Option<String> {
     let mut text: String = files.iter().take(FILES_MAX).map(|path| String::from_utf8_lossy(path)).collect::<Vec<_>>().join(", ");
     match files.len().saturating_sub(FILES_MAX) {
         0 if files.is_empty() => return None,
         0 => {}
         more => text.push_str(&format!(" and {more} more")),
     }
-    Some(format!("stacks lack names and callers, because the file systems of these files do not answer: {text}"))
+    Some(text)
 }
 
 #[cfg(test)]

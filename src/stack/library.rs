@@ -60,6 +60,8 @@ pub enum Unopened {
     Gone,
     /// The file's file system does not answer. The device and inode of the file are known.
     Unanswered,
+    /// The machine that shows a recording does not have the file that was mapped.
+    NotHere,
 }
 
 /// An [`Open`] that refuses every file.
@@ -166,7 +168,7 @@ impl Library {
         let opened = match self.open.open(&mapped) {
             Ok(opened) => Some(opened),
             Err(Unopened::Gone) => return None,
-            Err(Unopened::Unanswered) => None,
+            Err(Unopened::Unanswered | Unopened::NotHere) => None,
         };
         let unread = || Image::unread(self.architecture);
         let image = match &opened {

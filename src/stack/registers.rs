@@ -6,6 +6,8 @@ pub mod aarch64;
 pub mod x86;
 pub mod x86_64;
 
+use crate::event::Abi;
+
 /// The number of registers that are stored: the general registers by their DWARF numbers, and the program counter.
 const COUNT: usize = 33;
 
@@ -56,6 +58,16 @@ impl Layout {
 pub const NONE: u8 = u8::MAX;
 
 impl Architecture {
+    /// Returns the architecture of the programs with this ABI.
+    #[must_use]
+    pub const fn of(abi: Abi) -> Self {
+        match abi {
+            Abi::X86_64 | Abi::X32 => Self::X86_64,
+            Abi::I386 => Self::X86,
+            Abi::Aarch64 => Self::Aarch64,
+        }
+    }
+
     /// Returns the architecture that rtrace was built for, if its stacks can be unwound.
     #[must_use]
     pub const fn host() -> Option<Self> {

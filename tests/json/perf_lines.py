@@ -23,7 +23,7 @@ STACK_ENDS = {
     "truncated": "[only {stack_copied} bytes of stack were copied; --call-graph dwarf,SIZE copies more]",
     "other_stack": "[the callers are on another stack, which was not copied]",
     "no_unwind_rule": "[the callers are unknown: this address has no unwind table and no frame pointer]",
-    "file_not_read": "[the callers are unknown: the file system of this file does not answer]",
+    "file_not_read": "[the callers are unknown: this file could not be read]",
     "no_register": "[the callers are unknown: without BPF, only the stack pointer of a sleeping task is known (--engine bpf)]",
     "no_registers": "[the kernel recorded no registers]",
     "unmapped": "[no code is mapped at this address]",

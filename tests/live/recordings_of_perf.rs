@@ -1,10 +1,14 @@
 //! Tests of recordings between rtrace and perf: rtrace shows those of perf, and perf those of rtrace. perf is the
 //! oracle: `perf script` prints every record of a file.
 
+use crate::compiled::compiled;
 use crate::machine::Machine;
 use crate::needs::Need;
+use crate::system_wide::peer;
 use crate::trace::{Trace, shell};
 use regex::Regex;
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Returns the machine, if it has perf.
 fn machine() -> Option<Machine> {
@@ -199,4 +203,124 @@ fn converted_recordings_are_shown_by_perf_and_by_rtrace() {
     assert!(trace.stdout.contains(&format!("converted {} calls", numbers(&trace, "entered")[0])), "{}", trace.stdout);
     let of_perf = std::fs::read_to_string(machine.path("perf.lines")).expect("it was written");
     assert!(of_perf.lines().count() >= recorded.len(), "{of_perf}");
+}
+
+/// A frame: its file, its function, and the offset in the function.
+type Frame = (String, String, u64);
+
+/// Returns the stacks that `perf script` prints of the exits of calls, by thread in their order, each with the number of
+/// the call.
+fn stacks_of_perf(script: &str) -> BTreeMap<i64, Vec<(i64, Vec<Frame>)>> {
+    let event = Regex::new(r"^\s*(\d+)\s+raw_syscalls:sys_(enter|exit):\s+NR (-?\d+)").expect("the pattern is right");
+    let frame = Regex::new(r"^\s+[0-9a-f]+ (.*?)(?:\+0x([0-9a-f]+))? \((.*)\)$").expect("the pattern is right");
+    let mut stacks: BTreeMap<i64, Vec<(i64, Vec<Frame>)>> = BTreeMap::new();
+    let mut open: Option<i64> = None;
+    for line in script.lines() {
+        if let Some(found) = event.captures(line) {
+            let (tid, number) = (found[1].parse().expect("it is a number"), found[3].parse().expect("it is a number"));
+            open = (&found[2] == "exit").then_some(tid);
+            open.into_iter().for_each(|tid| stacks.entry(tid).or_default().push((number, Vec::new())));
+        } else if let (Some(found), Some(tid)) = (frame.captures(line), open) {
+            let offset = found.get(2).map_or(0, |digits| u64::from_str_radix(digits.as_str(), 16).expect("it is a number"));
+            let (_, frames) = stacks.get_mut(&tid).and_then(|all| all.last_mut()).expect("the event was added before its frames");
+            frames.push((found[3].replace("[kernel.kallsyms]", "[kernel]"), found[1].to_owned(), offset));
+        }
+    }
+    stacks
+}
+
+/// Returns whether two frames are the same. Functions may have several names, so their offsets and files decide. perf
+/// takes one from the addresses that it finds by unwinding tables, and names a return address at the end of a function
+/// by the next function.
+fn is_same(ours: &Frame, theirs: &Frame) -> bool {
+    ours.0 == theirs.0 && (theirs.2 == 0 || ours.2.checked_sub(theirs.2).is_some_and(|more| more <= 1))
+}
+
+#[test]
+fn stacks_are_those_that_perf_script_prints() {
+    let Some(machine) = machine() else { return };
+    let of_tables: &[&str] = &["-O2"];
+    let of_pointers: &[&str] = &["-O2", "-fno-omit-frame-pointer", "-static"];
+    for (method, options, known) in
+        [("dwarf", of_tables, &["innermost", "middle", "outer", "begin"][..]), ("fp", of_pointers, &["middle", "outer", "begin"])]
+    {
+        let Some(program) = compiled(&machine, "cc", options, "stacks/chain.c", method) else { return };
+        for perf in ["perf"].into_iter().chain(peer("perf").filter(|newer| *newer != "perf")) {
+            let script = format!(
+                "export DEBUGINFOD_URLS=; {perf} record -q -m 16M -o p.data -e 'raw_syscalls:*' --call-graph {method} {program} thread 4711 >/dev/null 2>&1
+                 {perf} script -i p.data --no-inline -F tid,event,trace,ip,sym,symoff,dso 2>/dev/null > p.script
+                 $rtrace -i p.data --json -o p.json 2>said; echo ended $?; cat said"
+            );
+            let trace = run(&machine, &script);
+            let about = format!("{perf} --call-graph {method}: {}", trace.stdout);
+            assert!(numbers(&trace, "ended") == [0] && !trace.stdout.contains("stacks lack"), "{about}");
+            let read = |name: &str| std::fs::read_to_string(machine.path(name)).expect("it was written");
+            let mut expected = stacks_of_perf(&read("p.script"));
+            let (mut compared, mut found_known) = (0, false);
+            for line in read("p.json").lines() {
+                let object: Value = serde_json::from_str(line).expect("it is JSON");
+                let (Some(tid), Some(number), Some(frames)) =
+                    (object["tid"].as_i64(), object["number"].as_i64(), object["stack"].as_array())
+                else {
+                    continue;
+                };
+                if object["return"]["raw"].is_null() {
+                    continue;
+                }
+                let text = |frame: &Value, key: &str| frame[key].as_str().unwrap_or_default().to_owned();
+                let ours: Vec<Frame> = frames
+                    .iter()
+                    .map(|frame| (text(frame, "file"), text(frame, "function"), frame["offset"].as_u64().unwrap_or(0)))
+                    .collect();
+                let of_task = expected.get_mut(&tid).expect("perf has the task");
+                let at = of_task.iter().position(|(of, _)| *of == number).expect("perf has the call");
+                let (_, theirs) = of_task.drain(..=at).next_back().expect("it was just found");
+                // perf goes on to addresses at which there is no code.
+                let is_code = |frame: &&Frame| object["stack_ends"] != "no_code" || frame.0 != "[unknown]";
+                let length = theirs.iter().take_while(is_code).count();
+                let same = ours.len() == length && ours.iter().zip(&theirs).all(|(ours, theirs)| is_same(ours, theirs));
+                assert!(same, "{about}\n{}: {ours:?}\nperf: {theirs:?}", object["name"]);
+                compared += 1;
+                let names: Vec<&str> = ours.iter().map(|(_, name, _)| name.as_str()).collect();
+                found_known |= names.windows(known.len()).any(|names| names == known);
+            }
+            assert!(compared >= 20 && found_known, "{about}\n{compared} stacks");
+        }
+    }
+}
+
+#[test]
+fn programs_that_are_no_longer_those_that_perf_recorded_are_not_used() {
+    let Some(machine) = machine() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2"], "stacks/chain.c", "chain") else { return };
+    for perf in ["perf"].into_iter().chain(peer("perf").filter(|newer| *newer != "perf")) {
+        let Some(other) = compiled(&machine, "cc", &["-O1"], "stacks/chain.c", "other") else { return };
+        // The file keeps its inode, and gets other contents.
+        let script = format!(
+            "export DEBUGINFOD_URLS=; cp {program} tried; {perf} record -q -m 16M -o p.data -e 'raw_syscalls:*' --call-graph dwarf ./tried plain 4711 >/dev/null 2>&1
+             $rtrace -i p.data -e lseek -o before 2>said; sleep 0.01; cp {other} tried; $rtrace -i p.data -e lseek -o after 2>said; cat said"
+        );
+        let trace = run(&machine, &script);
+        let read = |name: &str| std::fs::read_to_string(machine.path(name)).expect("it was written");
+        let (before, after) = (read("before"), read("after"));
+        assert!(before.contains("innermost (") && before.contains("outer ("), "{perf}: {before}");
+        assert!(!after.contains("innermost") && after.contains("/tried+0x"), "{perf}: {after}");
+        assert!(after.contains("[the callers are unknown: this file could not be read]"), "{perf}: {after}");
+        assert!(
+            trace.stdout.contains("no longer those that perf recorded: ") && trace.stdout.contains("/tried"),
+            "{perf}: {}",
+            trace.stdout
+        );
+    }
+}
+
+#[test]
+fn samples_without_the_registers_of_unwinding_are_named() {
+    let Some(machine) = machine() else { return };
+    let script = "perf record -q -o p.data -e 'raw_syscalls:*' --call-graph dwarf --user-regs=ip,sp true >/dev/null 2>&1; $rtrace -i p.data -o p.lines 2>&1";
+    let trace = run(&machine, script);
+    assert!(trace.stdout.contains("have not all registers that unwinding needs"), "{}", trace.stdout);
+    let lines = std::fs::read_to_string(machine.path("p.lines")).expect("it was written");
+    let frames: Vec<&str> = lines.lines().filter(|line| line.starts_with(&" ".repeat(38))).collect();
+    assert!(!frames.is_empty() && frames.iter().all(|frame| frame.ends_with(" ([kernel])")), "{lines}");
 }

@@ -61,7 +61,7 @@ fn end(stack: &Stack) -> Option<String> {
         StackEnd::Truncated => format!("[only {} bytes of stack were copied; --call-graph dwarf,SIZE copies more]", stack.copied),
         StackEnd::OtherStack { .. } => "[the callers are on another stack, which was not copied]".to_owned(),
         StackEnd::NoRule { .. } => "[the callers are unknown: this address has no unwind table and no frame pointer]".to_owned(),
-        StackEnd::Unread { .. } => "[the callers are unknown: the file system of this file does not answer]".to_owned(),
+        StackEnd::Unread { .. } => "[the callers are unknown: this file could not be read]".to_owned(),
         StackEnd::NoRegister { .. } => {
             "[the callers are unknown: without BPF, only the stack pointer of a sleeping task is known (--engine bpf)]".to_owned()
         }

@@ -51,7 +51,7 @@ impl Stacks {
     pub fn new(session: &Session, open: Box<dyn Open>) -> Option<Stacks> {
         let layouts: Vec<u64> = session.events.events.iter().map(|event| event.sample_type & field::STACK).collect();
         let wanted = layouts.iter().any(|layout| *layout != 0) || session.events.events.iter().any(|event| returns(event).is_some());
-        let architecture = architecture(session.abi).filter(|_| wanted)?;
+        let architecture = wanted.then(|| Architecture::of(session.abi))?;
         let most = &session.frames_max;
         let of_calls = most.calls.iter().filter_map(|(name, most)| Some((lookup::index_by_name(name)?, *most)));
         Some(Stacks {
@@ -138,14 +138,6 @@ impl Stacks {
     pub fn end(&mut self, pid: i32) {
         self.spaces.remove(&pid);
         self.library.end(pid);
-    }
-}
-
-fn architecture(abi: Abi) -> Option<Architecture> {
-    match abi {
-        Abi::X86_64 | Abi::X32 => Some(Architecture::X86_64),
-        Abi::I386 => Some(Architecture::X86),
-        Abi::Aarch64 => Some(Architecture::Aarch64),
     }
 }
 

@@ -59,7 +59,8 @@ impl Guarded {
         self.lock().unanswered()
     }
 
-    fn at(&self, path: &Path, seen_by: Option<i32>) -> Option<OpenFile> {
+    /// Opens the file at a path in a process's mount namespace, or in rtrace's own.
+    pub fn at(&self, path: &Path, seen_by: Option<i32>) -> Option<OpenFile> {
         match objects::open_at(path, seen_by, reach()) {
             Ok(file) => Some((file.identity(), Arc::new(file))),
             Err(ObjectError::MaybeRemote) => self.through_reader(FileRef::Path { path: bytes(path), seen_by }).ok(),

@@ -30,6 +30,8 @@ pub struct PerfEvent {
     pub sample_type: u64,
     /// PERF_FORMAT_*: what a sample has of the event's counter.
     pub read_format: u64,
+    /// The registers that samples have (`sample_regs_user`), one bit each.
+    pub registers: u64,
     /// The event began when the command executed its program.
     pub enable_on_exec: bool,
     /// Records that are no samples end with the fields of `sample_type`, too.
@@ -49,6 +51,8 @@ impl PerfEvent {
             config: u64_at(8)?,
             sample_type: sample_type(bytes)?,
             read_format: u64_at(32)?,
+            // The smallest attributes end before it.
+            registers: u64_at(80).unwrap_or(0),
             enable_on_exec: flags >> 12 & 1 == 1,
             sample_id_all: flags >> 18 & 1 == 1,
             ids: Vec::new(),

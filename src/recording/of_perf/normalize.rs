@@ -5,6 +5,9 @@
 //! it thinks that nobody needs them. Fields that rtrace does not use are left out here.
 
 use super::attrs::PerfEvent;
+use super::dump;
+use super::fields::Fields;
+use super::identity;
 use crate::event::{EventIndex, Time};
 use crate::source::frame::{Fault, Frame, HEADER_BYTES, field, kind};
 use rustc_hash::FxHashMap;
@@ -15,22 +18,36 @@ const MMAP: u32 = 1;
 const MISC_MMAP_DATA: u16 = 1 << 13;
 /// PERF_RECORD_MISC_MMAP_BUILD_ID: the record has a build-id in place of the file's identity.
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
+/// The process of mappings of the kernel and its modules (-1).
+const OF_KERNEL: [u8; 4] = [0xff; 4];
 /// PROT_EXEC, and no flags of mmap(2).
 const EXECUTABLE: [u8; 8] = [4, 0, 0, 0, 0, 0, 0, 0];
-/// PERF_FORMAT_GROUP: a sample has the counters of all events of its group.
-const FORMAT_GROUP: u64 = 1 << 3;
 
 /// The fields of samples that are kept.
 const KEPT: u64 = field::IP | field::ADDR | field::PERIOD | field::CALLCHAIN | field::RAW;
 
-/// Returns the layout into which samples of this one are rewritten.
-pub fn layout(sample_type: u64) -> u64 {
-    sample_type & KEPT | field::NEEDED | field::CPU
+/// Returns the layout into which samples of an event are rewritten. `registers` are those that unwinding uses.
+pub fn layout(event: &PerfEvent, registers: u64) -> u64 {
+    event.sample_type & KEPT | dump::layout(event, registers) | field::NEEDED | field::CPU
 }
 
 /// Returns the identifier that the records of an event get.
 pub fn id(event: EventIndex) -> u64 {
     u64::from(event.0) + 1
+}
+
+/// Returns the symbol at the beginning of the kernel's code and its address, if the record is that of the kernel's code
+/// (perf writes one when it begins). The record of a file's mapping is none.
+pub fn kernel_mapping<'a>(frame: &Frame<'a>) -> Option<(&'a [u8], u64)> {
+    let name_at = match frame.kind {
+        _ if !frame.body.starts_with(&OF_KERNEL) => return None,
+        MMAP => 32,
+        kind::MMAP2 => 64,
+        _ => return None,
+    };
+    let address = frame.body.get(24..)?.first_chunk().copied().map(u64::from_le_bytes)?;
+    let name = frame.body.get(name_at..)?.split(|byte| *byte == 0).next()?;
+    Some((name.strip_prefix(b"[kernel.kallsyms]")?, address))
 }
 
 /// How records are rewritten.
@@ -41,6 +58,8 @@ pub struct Normalizer {
     by_id: FxHashMap<u64, usize>,
     /// The event that records get which are no samples.
     side_band: EventIndex,
+    /// The registers that unwinding uses.
+    registers: u64,
 }
 
 /// A record that was rewritten.
@@ -55,10 +74,10 @@ pub struct Normalized {
 }
 
 impl Normalizer {
-    /// Returns how records of these events are rewritten.
-    pub fn new(events: Vec<(PerfEvent, Option<EventIndex>)>, side_band: EventIndex) -> Normalizer {
+    /// Returns how records of these events are rewritten. `registers` are those that unwinding uses.
+    pub fn new(events: Vec<(PerfEvent, Option<EventIndex>)>, side_band: EventIndex, registers: u64) -> Normalizer {
         let ids = |(at, (event, _)): (usize, &(PerfEvent, _))| event.ids.iter().map(|id| (*id, at)).collect::<Vec<_>>();
-        Normalizer { by_id: events.iter().enumerate().flat_map(ids).collect(), events, side_band }
+        Normalizer { by_id: events.iter().enumerate().flat_map(ids).collect(), events, side_band, registers }
     }
 
     /// Returns the index of the event that a record belongs to: the only one, or the one with its identifier.
@@ -103,7 +122,7 @@ impl Normalizer {
         out.extend([0; HEADER_BYTES]);
         let done = match (frame.kind, index) {
             (kind::SAMPLE, None) => Ok(None),
-            (kind::SAMPLE, Some(index)) => sample(frame, event, *index, out).map(Some),
+            (kind::SAMPLE, Some(index)) => self.sample(frame, event, *index, out).map(Some),
             _ => self.side_band(frame, event, out),
         };
         let size = out.len() - begin;
@@ -121,6 +140,12 @@ impl Normalizer {
         done
     }
 
+    /// Appends the fields of a sample.
+    fn sample(&self, frame: &Frame, event: &PerfEvent, index: EventIndex, out: &mut Vec<u8>) -> Result<Normalized, Fault> {
+        let read = read_sample(frame, event, index, self.registers, out);
+        read.ok_or(Fault::Short { kind: frame.kind, size: frame.size() })
+    }
+
     /// Appends a record that is no sample: its own fields, and behind them task, time, CPU and identifier.
     fn side_band(&self, frame: &Frame, event: &PerfEvent, out: &mut Vec<u8>) -> Result<Option<Normalized>, Fault> {
         let short = Fault::Short { kind: frame.kind, size: frame.size() };
@@ -136,17 +161,15 @@ impl Normalizer {
         match frame.kind {
             // perf writes forks of the tasks that it found. They say nothing that their names do not.
             kind::FORK if time == 0 => return Ok(None),
+            // The code of the kernel and its modules belongs to no process.
+            kind::MMAP2 | MMAP if own.starts_with(&OF_KERNEL) => return Ok(None),
             kind::MMAP2 => {
                 out.extend(own.get(..32).ok_or(short)?);
-                let identity = own.get(32..56).ok_or(short)?;
-                out.extend(if frame.misc & MISC_MMAP_BUILD_ID == 0 { identity } else { &[0; 24] });
+                let file = own.get(32..56).and_then(<[u8]>::first_chunk).copied().ok_or(short)?;
+                out.extend(if frame.misc & MISC_MMAP_BUILD_ID == 0 { file } else { identity::of_build_id(file) });
                 out.extend(&own[56..]);
             }
             MMAP => {
-                // Those of the kernel and its modules belong to no process.
-                if own.starts_with(&[0xff; 4]) {
-                    return Ok(None);
-                }
                 out.extend(own.get(..32).ok_or(short)?);
                 out.extend([0; 24]);
                 out.extend(if frame.misc & MISC_MMAP_DATA == 0 { EXECUTABLE } else { [0; 8] });
@@ -160,12 +183,8 @@ impl Normalizer {
     }
 }
 
-/// Appends the fields of a sample.
-fn sample(frame: &Frame, event: &PerfEvent, index: EventIndex, out: &mut Vec<u8>) -> Result<Normalized, Fault> {
-    read_sample(frame, event, index, out).ok_or(Fault::Short { kind: frame.kind, size: frame.size() })
-}
-
-fn read_sample(frame: &Frame, event: &PerfEvent, index: EventIndex, out: &mut Vec<u8>) -> Option<Normalized> {
+/// Appends the fields of a sample. Returns `None` where the bytes end.
+fn read_sample(frame: &Frame, event: &PerfEvent, index: EventIndex, registers: u64, out: &mut Vec<u8>) -> Option<Normalized> {
     let mut fields = Fields { rest: frame.body, layout: event.sample_type };
     let mut read = |bit: u64| fields.sample_field(bit);
     read(field::IDENTIFIER)?;
@@ -194,47 +213,8 @@ fn read_sample(frame: &Frame, event: &PerfEvent, index: EventIndex, out: &mut Ve
         out.extend(size);
         out.extend(fields.take(size.first_chunk().copied().map_or(0, u32::from_le_bytes) as usize)?);
     }
+    dump::copy(&mut fields, event, registers, out)?;
     Some(Normalized { time: Time(time), cpu: cpu as u32, time_at })
-}
-
-/// A reader of consecutive fields.
-struct Fields<'a> {
-    rest: &'a [u8],
-    layout: u64,
-}
-
-impl<'a> Fields<'a> {
-    fn take(&mut self, size: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(size)?;
-        self.rest = rest;
-        Some(taken)
-    }
-
-    fn word(&mut self) -> Option<u64> {
-        self.take(8)?.first_chunk().copied().map(u64::from_le_bytes)
-    }
-
-    /// Reads a field of 8 bytes, if the layout has it. Returns `None` where the bytes end.
-    fn sample_field(&mut self, bit: u64) -> Option<Option<u64>> {
-        if self.layout & bit == 0 { Some(None) } else { self.word().map(Some) }
-    }
-
-    /// Reads a field of a trailer, whose size was checked; 0 if the layout does not have it.
-    fn optional(&mut self, bit: u64) -> u64 {
-        self.sample_field(bit).flatten().unwrap_or(0)
-    }
-
-    /// Skips what PERF_SAMPLE_READ writes: the counter of the event, or those of its group, with times, identifiers and
-    /// lost records as `read_format` says.
-    fn skip_counter(&mut self, read_format: u64) -> Option<()> {
-        let times = (read_format & 0b11).count_ones() as usize;
-        let of_each = 1 + (read_format & 0b1_0100).count_ones() as usize;
-        let words = match read_format & FORMAT_GROUP {
-            0 => times + of_each,
-            _ => usize::try_from(self.word()?).ok()?.checked_mul(of_each)?.checked_add(times)?,
-        };
-        self.take(words.checked_mul(8)?).map(|_| ())
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 //! they are.
 
 use super::attrs::{self, PerfEvent};
+use super::dump;
 use super::normalize::{self, Normalizer};
+use super::programs::Programs;
 use crate::event::{Abi, EventIndex, Time};
 use crate::kernel::syscall_event::COPY_LIMIT_DEFAULT;
 use crate::recording::features::Features;
@@ -11,6 +13,7 @@ use crate::recording::record_stream::{FileRecord, RecordStream, Regular};
 use crate::recording::tracing_data::TracingData;
 use crate::session::{EventSpec, EventTable, Role, Scope, Session, Terms};
 use crate::source::frame::{self, field};
+use crate::stack::registers::Architecture;
 use std::collections::BTreeSet;
 use std::fs::File;
 
@@ -30,6 +33,8 @@ pub struct Found {
     pub side_band: EventIndex,
     /// The file says which time of day its time stamps mean.
     pub has_wall_clock: bool,
+    /// What the file says about the programs of which it has stacks; `None` if it has no stacks.
+    pub programs: Option<Programs>,
 }
 
 /// Reads what a file says about its records.
@@ -51,12 +56,14 @@ pub fn read(file: &File, header: &Header, size: u64) -> Result<Found, String> {
         Some("aarch64" | "arm64") => Abi::Aarch64,
         Some(arch) => return Err(format!("was recorded on {arch}, whose calls rtrace does not know (it knows x86_64 and aarch64)")),
     };
-    let (specs, indices) = specs(&perf_events, &formats);
+    let registers = Architecture::of(abi).layout().sample_mask;
+    let (specs, indices) = specs(&perf_events, &formats, registers);
+    let programs = programs(file, &features, &specs, perf_events.iter().any(|event| dump::is_unusable(event, registers)))?;
     let selection = selection(&specs)?;
     let side_band = EventIndex((specs.len() - 1) as u16);
     let ids = (0..specs.len() as u16).map(EventIndex).map(|event| (normalize::id(event), event));
     let wall_clock = features.bytes(feature::CLOCK_DATA)?.and_then(|bytes| realtime_offset(&bytes));
-    let normalizer = Normalizer::new(perf_events.iter().cloned().zip(indices).collect(), side_band);
+    let normalizer = Normalizer::new(perf_events.iter().cloned().zip(indices).collect(), side_band, registers);
     let begin = beginning(
         RecordStream::new(
             Box::new(Regular { file: file.try_clone().map_err(|error| format!("cannot be read: {error}"))?, size }),
@@ -78,12 +85,22 @@ pub fn read(file: &File, header: &Header, size: u64) -> Result<Found, String> {
         copied_bytes: COPY_LIMIT_DEFAULT,
         ..Session::default()
     };
-    Ok(Found { session, selection, normalizer, side_band, has_wall_clock: wall_clock.is_some() })
+    Ok(Found { session, selection, normalizer, side_band, has_wall_clock: wall_clock.is_some(), programs })
+}
+
+/// Returns what a file says about programs, if its samples have stacks, or should have some.
+fn programs(file: &File, features: &Features, specs: &[EventSpec], is_unusable: bool) -> Result<Option<Programs>, String> {
+    if !is_unusable && specs.iter().all(|spec| spec.sample_type & field::STACK == 0) {
+        return Ok(None);
+    }
+    let build_ids = features.bytes(feature::BUILD_ID)?.unwrap_or_default();
+    let written = file.metadata().and_then(|meta| meta.modified()).map_err(|error| format!("cannot be read: {error}"))?;
+    Ok(Some(Programs::new(&build_ids, written, is_unusable)))
 }
 
 /// Returns the session's events, of which the last one is for records that are no samples, and the index of each event
 /// of the file; `None` for those that rtrace does not show.
-fn specs(events: &[PerfEvent], data: &TracingData) -> (Vec<EventSpec>, Vec<Option<EventIndex>>) {
+fn specs(events: &[PerfEvent], data: &TracingData, registers: u64) -> (Vec<EventSpec>, Vec<Option<EventIndex>>) {
     let formats = attrs::formats(data);
     let name = |event: &PerfEvent| formats.get(&event.config).filter(|_| event.kind == attrs::TRACEPOINT).map(|(name, _)| name.as_str());
     let names: BTreeSet<&str> = events.iter().filter_map(name).collect();
@@ -102,7 +119,7 @@ fn specs(events: &[PerfEvent], data: &TracingData) -> (Vec<EventSpec>, Vec<Optio
         if event.sample_type & needed != needed {
             return None;
         }
-        let sample_type = normalize::layout(event.sample_type);
+        let sample_type = normalize::layout(event, registers);
         specs.push(EventSpec { name, role, sample_type, format, shown: true, terms: Terms::default() });
         Some(EventIndex(specs.len() as u16 - 1))
     };
@@ -110,7 +127,7 @@ fn specs(events: &[PerfEvent], data: &TracingData) -> (Vec<EventSpec>, Vec<Optio
     specs.push(EventSpec {
         name: "side band".to_owned(),
         role: Role::SideBand,
-        sample_type: normalize::layout(0),
+        sample_type: normalize::layout(&PerfEvent::default(), registers),
         format: None,
         shown: false,
         terms: Terms::default(),

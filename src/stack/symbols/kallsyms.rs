@@ -64,7 +64,7 @@ impl KernelNames {
         let problem = match text.map(Kallsyms::parse) {
             Ok(Ok(symbols)) => return self.symbols = Some(symbols),
             Ok(Err(hidden)) => hidden.to_string(),
-            Err(error) => format!("/proc/kallsyms cannot be read ({error}): kernel functions have no names"),
+            Err(error) => format!("the kernel's symbols cannot be read ({error}): kernel functions have no names"),
         };
         self.problem = is_first.then_some(problem);
     }

@@ -22,10 +22,10 @@ fn record(kind: u32, misc: u16, words: &[u64], bytes: &[u8]) -> Vec<u8> {
 /// Returns the records that the engine reads of these records of one event with this layout.
 fn read(event: PerfEvent, records: &[Vec<u8>]) -> Vec<String> {
     let spec = |role, sample_type| EventSpec { name: "a:b".into(), role, sample_type, format: None, shown: true, terms: Terms::default() };
-    let events = vec![spec(Role::Tracepoint, layout(event.sample_type)), spec(Role::SideBand, layout(0))];
+    let events = vec![spec(Role::Tracepoint, layout(&event, 0)), spec(Role::SideBand, layout(&PerfEvent::default(), 0))];
     let ids = [EventIndex(0), SIDE_BAND].map(|event| (id(event), event));
     let table = EventTable { events, ids: ids.into_iter().collect(), ..EventTable::default() };
-    let normalizer = Normalizer::new(vec![(event, Some(EventIndex(0)))], SIDE_BAND);
+    let normalizer = Normalizer::new(vec![(event, Some(EventIndex(0)))], SIDE_BAND, 0);
     let mut out = Vec::new();
     for bytes in records {
         normalizer.append(&Frame::at(bytes, 0).unwrap(), &mut out).unwrap();
@@ -99,12 +99,12 @@ fn other_records_get_task_time_and_cpu_at_their_end() {
     assert_eq!(read[2], "700 3 71 Lost { records: 12, after: Some(Time(700)) }");
     assert_eq!(read[3], map(false, "FileId { device: (0, 0), inode: 0, generation: 0 }"));
     assert_eq!(read[4], map(true, "FileId { device: (8, 1), inode: 9, generation: 2 }"));
-    assert_eq!(read[5], map(true, "FileId { device: (0, 0), inode: 0, generation: 0 }"));
+    assert_eq!(read[5], map(true, "FileId { device: (4294967295, 0), inode: 9, generation: 2 }"), "it has a build-id");
 }
 
 #[test]
 fn what_perf_found_when_it_began_has_no_time() {
-    let normalizer = Normalizer::new(vec![(event(COMMON | field::ID, &[42]), Some(EventIndex(0)))], SIDE_BAND);
+    let normalizer = Normalizer::new(vec![(event(COMMON | field::ID, &[42]), Some(EventIndex(0)))], SIDE_BAND, 0);
     let mut out = Vec::new();
     let mut append = |bytes: &[u8]| normalizer.append(&Frame::at(bytes, 0).unwrap(), &mut out);
     let comm = record(kind::COMM, 0, &[pair(70, 71), 0, 0, 0, 0, 0], &[]);
@@ -124,7 +124,7 @@ proptest! {
         kind in 1u32..15, misc: u16, body: Vec<u8>, sample_type in 0u64..1 << 17, read_format in 0u64..32, sample_id_all: bool
     ) {
         let event = PerfEvent { sample_type, read_format, sample_id_all, ids: vec![0, 1, 2], ..PerfEvent::default() };
-        let normalizer = Normalizer::new(vec![(event.clone(), Some(EventIndex(0))), (event, None)], SIDE_BAND);
+        let normalizer = Normalizer::new(vec![(event.clone(), Some(EventIndex(0))), (event, None)], SIDE_BAND, 0);
         let bytes = record(kind, misc, &[], &body);
         let mut out = vec![1];
         match normalizer.append(&Frame::at(&bytes, 0).unwrap(), &mut out) {
