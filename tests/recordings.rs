@@ -1,5 +1,8 @@
 //! Shows the recordings of `tests/recordings/`, which `tests/recordings/make` made. These tests need no privileges.
 
+#[path = "recordings/calls.rs"]
+mod calls;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -27,7 +30,8 @@ fn recordings_are_shown_in_each_style_as_when_they_were_made() {
         for (ending, options) in styles {
             let name = recording.to_str().expect("it is UTF-8");
             let run = rtrace(&[&["-i", name, "-o", "-"], options].concat());
-            assert_eq!((run.status.code(), String::from_utf8_lossy(&run.stderr).as_ref()), (Some(0), ""), "{name} {options:?}");
+            let said = fs::read_to_string(recording.with_extension(format!("{ending}.said"))).unwrap_or_default();
+            assert_eq!((run.status.code(), String::from_utf8_lossy(&run.stderr)), (Some(0), said.into()), "{name} {options:?}");
             let expected = fs::read_to_string(recording.with_extension(ending)).expect("it was made with the recording");
             assert!(!expected.is_empty());
             assert_eq!(

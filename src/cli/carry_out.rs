@@ -1,5 +1,6 @@
 //! Carries out a request.
 
+use super::parse::Stop;
 use super::{ExitCode, check, complete, completions, diff, environment, evlist, list, parse, probe, script, setup};
 use crate::recording::AnyReader;
 use crate::request::{Replay, Request};
@@ -50,10 +51,15 @@ fn replay(request: &Replay) -> anyhow::Result<ExitCode> {
     if request.selects || recorded.is_empty() {
         return run::replay(&request.trace, reader, request.selects);
     }
+    let (file, words) = (request.file.display(), recorded.join(" "));
     match parse::with_selection(recorded, &request.words, &environment()) {
         Ok(Request::Replay(request)) => run::replay(&request.trace, reader, false),
-        _ => {
-            bail!("this version does not understand what {} selected ({}): select calls by -e", request.file.display(), recorded.join(" "))
+        // Nobody selected the events of a recording of perf: all that it has are shown, as far as the options allow.
+        Err(Stop::Wrong(why)) if matches!(reader, AnyReader::Perf(_)) => {
+            say!("rtrace: {why}");
+            run::replay(&request.trace, reader, true)
         }
+        Err(Stop::Wrong(why)) => bail!("{why} ({file} was recorded with {words}; -e selects other calls)"),
+        _ => bail!("this version does not understand what {file} selected ({words}): select calls by -e"),
     }
 }
