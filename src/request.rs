@@ -7,7 +7,7 @@ mod recording;
 pub mod select;
 
 pub use probe_command::{ProbeCommand, ProbeSource};
-pub use recording::{Conversion, EventsOf, Recording, Replay};
+pub use recording::{Conversion, EventsOf, Order, Recording, Replay, Report};
 
 use crate::probe::grammar::Probe;
 use crate::session::{CallGraph, Terms};
@@ -305,6 +305,8 @@ pub struct Graphs {
     pub weight: Weight,
     /// `--stack-summary`: the number of call paths that are shown for each syscall.
     pub summary: Option<u16>,
+    /// `rtrace report`
+    pub report: Option<Report>,
 }
 
 /// The weight of a call path.

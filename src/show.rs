@@ -118,6 +118,8 @@ pub enum Mode {
     Both,
     /// Neither: only call paths are written, to their own files.
     Nothing,
+    /// The report of call paths at the end (`rtrace report`).
+    Report,
 }
 
 /// The grouping of the summary. All but the first are those of perf trace.

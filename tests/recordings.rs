@@ -100,3 +100,80 @@ fn a_damaged_recording_is_shown_as_far_as_it_can_be_read_and_the_message_says_wh
         assert!(said.contains("damaged.data") && said.contains(expected) && said.lines().count() == 1, "{said}");
     }
 }
+
+/// Returns the table of a report: for each line with numbers the calls and the path, and for others the path.
+fn table(text: &str) -> Vec<String> {
+    let (_, rows) = text.split_once("call path\n").unwrap_or_else(|| panic!("there is no table in\n{text}"));
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.first().is_some_and(|word| word.ends_with('%')) {
+            true => format!("{} {}", words[2], words[4..].join(" ")),
+            false => words.join(" "),
+        }
+    };
+    rows.lines().filter(|line| !line.is_empty()).map(row).collect()
+}
+
+#[test]
+fn a_report_shows_where_calls_come_from() {
+    for engine in ["bpf", "tracepoint"] {
+        let name = format!("{RECORDINGS}/stack.{engine}.data");
+        let run = rtrace(&["report", "-i", &name, "--sort", "name", "--percent-limit", "0", "-e", "open,read,close,exit_group"]);
+        assert_eq!((run.status.code(), String::from_utf8_lossy(&run.stderr).as_ref()), (Some(0), ""), "{engine}");
+        let text = String::from_utf8(run.stdout).unwrap();
+        // The source of the program is in `tests/recordings/make`. It opens two files, and exits without returning.
+        let expected = [
+            "7 stack",
+            "[callers unknown]",
+            "0x1",
+            "_start",
+            "1 exit_group(...)",
+            "6 outer",
+            "inner",
+            "2 close(...)",
+            "2 open(...)",
+            "2 read(...)",
+        ];
+        assert_eq!(table(&text), expected, "{engine}: {text}");
+        assert!(text.contains("Call paths of 7 calls") && text.contains("1 call has no known duration"), "{engine}: {text}");
+        let inverted = rtrace(&["report", "-i", &name, "-G", "--max-stack", "1", "-e", "read"]);
+        assert_eq!(table(&String::from_utf8_lossy(&inverted.stdout)), ["2 read(...)", "inner", "stack"], "{engine}");
+    }
+}
+
+#[test]
+fn the_numbers_of_a_report_are_those_of_the_lines() {
+    for recording in recordings() {
+        let name = recording.to_str().expect("it is UTF-8");
+        let json = |words: &[&str]| {
+            let run = rtrace(words);
+            let text = String::from_utf8(run.stdout).unwrap();
+            text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()).collect::<Vec<_>>()
+        };
+        for options in [&[][..], &["-e", "write,read"], &["--failure"]] {
+            let report = json(&[&["report", "-i", name, "--json"], options].concat());
+            let lines = json(&[&["-i", name, "--json", "-o", "-"], options].concat());
+            let sum = |key: &str| {
+                report.iter().filter(|object| object["type"] == "report_path").filter_map(|object| object[key].as_u64()).sum::<u64>()
+            };
+            let calls: Vec<_> = lines.iter().filter(|object| object["type"] == "call").collect();
+            let durations: Vec<u64> = calls.iter().filter_map(|call| call["duration"].as_u64()).collect();
+            assert_eq!(
+                (sum("calls"), sum("timed"), sum("total")),
+                (calls.len() as u64, durations.len() as u64, durations.iter().sum()),
+                "{name} {options:?}"
+            );
+            // Whatever is in front of the paths and behind them is the same.
+            let ends = |objects: &[serde_json::Value]| objects.last().map(|end| end["calls"].clone());
+            assert_eq!(ends(&report), ends(&lines), "{name} {options:?}");
+        }
+    }
+}
+
+#[test]
+fn a_report_without_stacks_is_by_task_and_syscall() {
+    let run = rtrace(&["report", "-i", &format!("{RECORDINGS}/pipe.bpf.data"), "--percent-limit", "0", "--sort", "count"]);
+    let text = String::from_utf8(run.stdout).unwrap();
+    assert!(text.contains("No call has a stack") && text.contains("calls are shown by task and syscall"), "{text}");
+    assert!(table(&text).iter().all(|row| row.starts_with(|first: char| first.is_ascii_digit())), "{text}");
+}

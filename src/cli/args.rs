@@ -115,6 +115,8 @@ pub enum Sub {
         #[arg(long)]
         trace_fields: bool,
     },
+    /// Show the call paths of a recording: where its calls come from, how many there are, and how long they took
+    Report(Box<ReportArgs>),
     /// Compare two recordings: what fails, is missing, new or slower in the second one; the status is 1 if they differ
     Diff {
         /// The first recording
@@ -246,6 +248,61 @@ pub struct RecordArgs {
     /// The command to trace, or to wait for if there is a target, with its arguments
     #[arg(hide = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
+}
+
+/// The options of `rtrace report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The recording, of rtrace or of perf
+    #[arg(short, long, value_name = "FILE", default_value = "rtrace.data", value_hint = clap::ValueHint::FilePath)]
+    pub input: PathBuf,
+    /// Order call paths by the total time of their calls, their number, their average time, or by name
+    #[arg(long, value_name = "KEY", default_value = "time")]
+    pub sort: SortArg,
+    /// Begin paths with the syscall, and show its callers below it
+    #[arg(short = 'G', long)]
+    pub inverted: bool,
+    /// Leave out call paths whose share is smaller; a line says how many these are
+    #[arg(long, value_name = "PERCENT", default_value = "0.5", value_parser = quantity::percent)]
+    pub percent_limit: f64,
+    /// Show at most N frames of a path: the outermost ones, or the innermost ones with --inverted
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_stack: Option<u16>,
+    /// Show functions that the compiler inlined as frames of their own
+    #[arg(long)]
+    pub inline: bool,
+    /// Write the call paths with their weights to FILE as well, in the format that flame graph programs read
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub folded: Option<PathBuf>,
+    /// Draw the call paths as a flame graph in FILE as well: an SVG picture
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub flamegraph: Option<PathBuf>,
+    /// Print one JSON object for each call path (rtrace-json(5))
+    #[arg(long)]
+    pub json: bool,
+    /// Write to FILE instead of stdout (an existing FILE is renamed to FILE.old)
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub output: Option<OsString>,
+    /// Exit with status 124 if anything was lost
+    #[arg(long)]
+    pub strict: bool,
+    /// Print no notes on stderr
+    #[arg(short, long, action = ArgAction::Count)]
+    pub quiet: u8,
+    /// Ignore configuration files
+    #[arg(long)]
+    pub no_config: bool,
+    #[command(flatten)]
+    pub what: WhatArgs,
+}
+
+/// The words of `rtrace report --sort`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SortArg {
+    Time,
+    Count,
+    Average,
+    Name,
 }
 
 #[derive(Debug, Args)]

@@ -72,6 +72,7 @@ pub fn request(argv: &[OsString], around: &Surroundings) -> Result<Request, Stop
         refuse_options_before(&without_environment)?;
         return match (subcommand, without_environment.subcommand()) {
             (Sub::Record(args), Some((_, matches))) => recording::record(*args, matches, around),
+            (Sub::Report(args), Some((_, matches))) => recording::report(*args, matches, &report_words(typed), around),
             (subcommand, _) => request_of_subcommand(subcommand),
         };
     }
@@ -81,7 +82,6 @@ pub fn request(argv: &[OsString], around: &Surroundings) -> Result<Request, Stop
     let words = [&options, typed].concat();
     let matches = if options.is_empty() { without_environment } else { matches(&words)? };
     let cli = Cli::from_arg_matches(&matches).map_err(wrong_usage)?;
-    refuse_reserved(typed, &cli.command)?;
     if cli.target.input.is_some() {
         return recording::replay(cli, &matches, &words, &config, around);
     }
@@ -103,7 +103,7 @@ fn request_of_subcommand(subcommand: Sub) -> Result<Request, Stop> {
         Sub::Completions { shell } => Ok(Request::Completions(shell)),
         Sub::Complete { words } => Ok(Request::Complete(words)),
         // The caller has the words.
-        Sub::Record(_) => Err(wrong("record: its options are missing")),
+        Sub::Record(_) | Sub::Report(_) => Err(wrong("the options of this command are missing")),
     }
 }
 
@@ -194,19 +194,12 @@ fn refuse_options_before(matches: &ArgMatches) -> Result<(), Stop> {
     }
 }
 
-const RESERVED: [&str; 2] = ["report", "convert"];
-
-/// Refuses to trace programs whose names are reserved for subcommands that this version does not have.
-fn refuse_reserved(typed: &[OsString], command: &[OsString]) -> Result<(), Stop> {
-    let Some(first) = command.first() else { return Ok(()) };
-    let before = typed.len().checked_sub(command.len() + 1).and_then(|i| typed.get(i));
-    let escaped = before.is_some_and(|word| word == "--");
-    match RESERVED.iter().find(|word| first == **word) {
-        Some(word) if !escaped => Err(wrong(format!(
-            "this version has no `rtrace {word}` (the word is reserved); to trace a program called {word}: rtrace -- {word}"
-        ))),
-        _ => Ok(()),
-    }
+/// Returns the words of `rtrace report` with `--no-config` behind the name, the only option that may precede it.
+fn report_words(typed: &[OsString]) -> Vec<OsString> {
+    let (Some(name), before) = (typed.iter().find(|word| *word == recording::REPORT), "--no-config") else { return typed.to_vec() };
+    let own = typed.iter().skip_while(|word| *word != recording::REPORT).skip(1);
+    let is_before = typed.iter().take_while(|word| *word != recording::REPORT).any(|word| word == before);
+    std::iter::once(name.clone()).chain(is_before.then(|| before.into())).chain(own.cloned()).collect()
 }
 
 fn options_of_environment(around: &Surroundings) -> Result<Vec<OsString>, Stop> {

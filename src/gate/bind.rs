@@ -86,7 +86,7 @@ pub fn signals(request: &Trace, selection: &Selection, scope: session::Scope) ->
     let filters = what.filter.is_some() || what.items.iter().any(|item| item.filter.is_some());
     let is_narrowed = filters || !show.paths.is_empty() || show.outcomes != Outcomes::all() || show.duration.is_some();
     match what.signals {
-        _ if show.mode == Mode::Summary => TaskEvents::None,
+        _ if matches!(show.mode, Mode::Summary | Mode::Report) => TaskEvents::None,
         None if show.style == Style::Strace && follows_tasks(scope) => TaskEvents::All,
         Some(true) => TaskEvents::All,
         None if beside_calls && !is_narrowed => TaskEvents::All,

@@ -1,13 +1,16 @@
-//! Reads the attributes of the events from a file, for `rtrace evlist`.
+//! Reads the attributes of the events from a file.
 
-use super::layout::{ATTR_BYTES_MIN, HEADER_BYTES, Header, Section, feature};
-use anyhow::{Context, anyhow, bail};
+use super::features::{self, Features, section};
+use super::layout::{ATTR_BYTES_MIN, Header, Section, feature};
+use anyhow::anyhow;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The largest section that is read: that of some hundred thousand events.
-const SECTION_MAX: u64 = 64 << 20;
+/// The most events of a file. An event has an index of 16 bits.
+const EVENTS_MAX: u64 = 60_000;
+
+/// The largest size of an event's attributes.
+const ATTR_BYTES_MAX: u64 = 1 << 16;
 
 /// The attributes of an event (`struct perf_event_attr`, include/uapi/linux/perf_event.h).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub struct EventAttributes {
     pub name: String,
     /// The bytes of the struct, as many as the file has.
     pub bytes: Vec<u8>,
+    /// The identifiers that the event's records have.
+    pub ids: Vec<u64>,
 }
 
 impl EventAttributes {
@@ -30,38 +35,44 @@ impl EventAttributes {
     }
 }
 
-/// Reads the attributes of all events of a file, in their order.
+/// Reads the attributes of all events of a file with their names, in their order. A file that was not completed has no
+/// names.
 ///
 /// # Errors
 /// The file cannot be read, or is no perf.data file.
 pub fn attributes(path: &Path) -> anyhow::Result<Vec<EventAttributes>> {
-    let name = path.display();
-    let file = File::open(path).with_context(|| format!("cannot open the recording {name}"))?;
-    let size = file.metadata().with_context(|| format!("cannot read the recording {name}"))?.len();
-    let mut bytes = [0; HEADER_BYTES as usize];
-    file.read_exact_at(&mut bytes, 0).map_err(|_| anyhow!("{name} is no recording: it has only {size} bytes"))?;
-    let header = Header::parse(&bytes).map_err(|why| anyhow!("{name} {why}"))?;
-    // An entry ends with the section of the event's identifiers, in 16 bytes.
-    let entry = usize::try_from(header.attr_bytes).unwrap_or_default();
-    if !(ATTR_BYTES_MIN + 16..=1 << 16).contains(&entry) {
-        bail!("{name} has events whose attributes have an impossible size ({entry} bytes)");
+    let (file, header) = features::open(path)?;
+    let mut events = events(&file, &header).map_err(|why| anyhow!("{} {why}", path.display()))?;
+    let names = Features::find(&file, &header).bytes(feature::EVENT_DESC).ok().flatten();
+    for (event, name) in events.iter_mut().zip(described(&names.unwrap_or_default())) {
+        event.name = name;
     }
-    let attrs = section(&file, header.attrs, size).with_context(|| format!("{name}: its attributes of events cannot be read"))?;
-    let mut names = names(&file, &header, size).into_iter();
-    let of = |entry: &[u8]| EventAttributes { name: names.next().unwrap_or_default(), bytes: entry[..entry.len() - 16].to_vec() };
-    Ok(attrs.chunks_exact(entry).map(of).collect())
+    Ok(events)
 }
 
-/// Returns the names of the events in their order, as far as the file has them: a file that was not completed has none.
-fn names(file: &File, header: &Header, size: u64) -> Vec<String> {
-    let read = || {
-        let place = header.feature_numbers().position(|number| number == feature::EVENT_DESC)? as u64;
-        let table = header.data.offset.checked_add(header.data.size)?;
-        let mut entry = [0; 16];
-        file.read_exact_at(&mut entry, table.checked_add(16 * place)?).ok()?;
-        section(file, Section::from_bytes(entry), size).ok()
-    };
-    read().map(|bytes| described(&bytes)).unwrap_or_default()
+/// Reads the attributes of all events of a file without their names.
+///
+/// # Errors
+/// A clause that continues the name of the file.
+pub fn events(file: &File, header: &Header) -> Result<Vec<EventAttributes>, String> {
+    // An entry ends with the section of the event's identifiers, in 16 bytes.
+    let entry = header.attr_bytes;
+    if !(ATTR_BYTES_MIN as u64 + 16..=ATTR_BYTES_MAX).contains(&entry) || header.attrs.size / entry > EVENTS_MAX {
+        return Err("has a table of events of an impossible size".to_owned());
+    }
+    let table = section(file, header.attrs)?;
+    let mut left = file.metadata().map_or(0, |meta| meta.len());
+    let mut events = Vec::new();
+    for entry in table.chunks_exact(entry as usize) {
+        let (attr, place) = entry.split_at(entry.len() - 16);
+        let ids = Section::from_bytes(place.first_chunk().copied().unwrap_or_default());
+        // Those of several events may overlap only in a file that is to take memory.
+        left = left.checked_sub(ids.size).ok_or("has more identifiers of events than bytes")?;
+        let ids = section(file, ids)?;
+        let ids = ids.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)).collect();
+        events.push(EventAttributes { name: String::new(), bytes: attr.to_vec(), ids });
+    }
+    Ok(events)
 }
 
 /// Returns the names in a section of event descriptions.
@@ -80,18 +91,35 @@ fn described(bytes: &[u8]) -> Vec<String> {
     (0..count).map_while(|_| next()).collect()
 }
 
-fn section(file: &File, section: Section, size: u64) -> anyhow::Result<Vec<u8>> {
-    let end = section.offset.checked_add(section.size).filter(|end| *end <= size && section.size <= SECTION_MAX);
-    let Some(_) = end else { bail!("the section at byte {} with {} bytes is not in the file", section.offset, section.size) };
-    let mut bytes = vec![0; section.size as usize];
-    file.read_exact_at(&mut bytes, section.offset)?;
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::io::Write;
+
+    #[test]
+    fn tables_of_events_outside_the_file_are_refused() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[7; 100]).unwrap();
+        let header = |attr_bytes, size| Header { attr_bytes, attrs: Section { offset: 0, size }, ..Header::default() };
+        for wrong in [header(0, 80), header(79, 80), header(80, u64::MAX), header(1 << 17, 1 << 17)] {
+            assert!(events(&file, &wrong).unwrap_err().contains("of an impossible size"), "{wrong:?}");
+        }
+        assert!(events(&file, &header(80, 160)).unwrap_err().contains("but it ends"), "the table");
+        assert!(events(&file, &header(80, 80)).unwrap_err().contains("more identifiers"), "their size is 0x0707...");
+    }
+
+    #[test]
+    fn events_cannot_share_the_bytes_of_their_identifiers() {
+        const COUNT: usize = 50;
+        let size = COUNT * 80;
+        let entry = [&[0; 64][..], &Section { offset: 0, size: size as u64 / 2 }.to_bytes()].concat();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&entry.repeat(COUNT)).unwrap();
+        let header = |count: usize| Header { attr_bytes: 80, attrs: Section { offset: 0, size: 80 * count as u64 }, ..Header::default() };
+        assert_eq!(events(&file, &header(2)).map(|events| events[1].ids.len()), Ok(size / 16));
+        assert_eq!(events(&file, &header(3)), Err("has more identifiers of events than bytes".to_owned()));
+    }
 
     #[test]
     fn names_are_read_behind_their_attributes() {

@@ -1,9 +1,10 @@
 //! Reads the feature sections of a file, and other parts of it outside the records.
 
-use super::layout::{Header, Section, feature};
+use super::layout::{HEADER_BYTES, Header, Section, feature};
 use super::sections::About;
 use crate::event::Abi;
 use crate::session::Session;
+use anyhow::{Context, anyhow};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -47,6 +48,20 @@ impl Features<'_> {
     }
 }
 
+/// Opens a file, and reads its header.
+///
+/// # Errors
+/// The file cannot be read, or is no perf.data file.
+pub fn open(path: &Path) -> anyhow::Result<(File, Header)> {
+    let name = path.display();
+    let file = File::open(path).with_context(|| format!("cannot open the recording {name}"))?;
+    let size = file.metadata().with_context(|| format!("cannot read the recording {name}"))?.len();
+    let mut bytes = [0; HEADER_BYTES as usize];
+    file.read_exact_at(&mut bytes, 0).map_err(|_| anyhow!("{name} is no recording: it has only {size} bytes"))?;
+    let header = Header::parse(&bytes).map_err(|why| anyhow!("{name} {why}"))?;
+    Ok((file, header))
+}
+
 /// Returns what a recording says about the machine and the run. What its feature sections lack is taken from the
 /// session.
 pub fn about(path: &Path, session: &Session) -> About {
@@ -58,10 +73,7 @@ pub fn about(path: &Path, session: &Session) -> About {
         ..About::default()
     };
     let read = || {
-        let file = File::open(path).ok()?;
-        let mut bytes = [0; super::layout::HEADER_BYTES as usize];
-        file.read_exact_at(&mut bytes, 0).ok()?;
-        let header = Header::parse(&bytes).ok()?;
+        let (file, header) = open(path).ok()?;
         let features = Features::find(&file, &header);
         let cpus = features.bytes(feature::NRCPUS).ok().flatten().unwrap_or_default();
         Some(About {
@@ -79,9 +91,7 @@ fn feature_table(file: &File, header: &Header) -> Vec<(u32, Section)> {
     let numbers: Vec<u32> = header.feature_numbers().collect();
     let place = Section { offset: header.data.offset.saturating_add(header.data.size), size: 16 * numbers.len() as u64 };
     let table = section(file, place).unwrap_or_default();
-    let word = |entry: &[u8], at: usize| entry[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
-    let section = |entry: &[u8]| Section { offset: word(entry, 0), size: word(entry, 8) };
-    numbers.into_iter().zip(table.chunks_exact(16).map(section)).collect()
+    numbers.into_iter().zip(table.as_chunks().0.iter().map(|entry| Section::from_bytes(*entry))).collect()
 }
 
 /// Reads a section of a file.
@@ -90,10 +100,31 @@ fn feature_table(file: &File, header: &Header) -> Vec<(u32, Section)> {
 /// A clause that continues the name of the file.
 pub fn section(file: &File, section: Section) -> Result<Vec<u8>, String> {
     let size = file.metadata().map_or(0, |meta| meta.len());
-    if section.size > SECTION_MAX || section.offset.checked_add(section.size).is_none_or(|end| end > size) {
+    if section.offset.checked_add(section.size).is_none_or(|end| end > size) {
         return Err(format!("says that it has {} bytes at offset {}, but it ends at byte {size}", section.size, section.offset));
+    }
+    if section.size > SECTION_MAX {
+        return Err(format!("has a section of {} bytes at offset {}; rtrace reads up to {SECTION_MAX}", section.size, section.offset));
     }
     let mut bytes = vec![0; section.size as usize];
     file.read_exact_at(&mut bytes, section.offset).map_err(|error| format!("cannot be read: {error}"))?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn sections_outside_the_file_are_refused() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[7; 100]).unwrap();
+        assert_eq!(section(&file, Section { offset: 90, size: 10 }).unwrap(), [7; 10]);
+        for (offset, size) in [(90, 11), (u64::MAX, 1), (0, u64::MAX)] {
+            assert!(section(&file, Section { offset, size }).unwrap_err().contains("but it ends at byte 100"));
+        }
+        file.set_len(SECTION_MAX + 1).unwrap();
+        assert!(section(&file, Section { offset: 0, size: SECTION_MAX + 1 }).unwrap_err().contains("rtrace reads up to"));
+    }
 }

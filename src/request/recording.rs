@@ -32,6 +32,32 @@ pub struct Replay {
     pub selects: bool,
 }
 
+/// `rtrace report`: how the call paths of a recording are shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Report {
+    /// `--sort`
+    pub order: Order,
+    /// `--inverted`: paths go from the syscall to its callers.
+    pub is_inverted: bool,
+    /// `--max-stack`: the maximum number of frames of a path.
+    pub frames_max: Option<usize>,
+    /// `--percent-limit`: paths with a smaller share are left out.
+    pub share_min: f64,
+}
+
+/// What the call paths of a report are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The total time of their calls.
+    Time,
+    /// The number of their calls.
+    Count,
+    /// The average time of their calls.
+    Average,
+    /// Their names.
+    Name,
+}
+
 /// `rtrace convert --to perf-tracepoints`: the calls of a recording are written as records of `raw_syscalls`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversion {

@@ -1,8 +1,7 @@
 //! Reads a whole recording for `rtrace diff`.
 
-use super::programs::RecordedNames;
-use super::replay::{bind, naming, say_damages, session};
-use super::sentences;
+use super::programs::{Programs, RecordedNames};
+use super::replay::{bind, naming, say_damages, say_missing, session};
 use super::verdict::Selection;
 use super::work::{Shown, Work};
 use crate::diff::{Outline, Outliner, Words};
@@ -42,13 +41,12 @@ pub fn outline(path: &Path, request: &Trace, mut reader: Reader, words: Words) -
     }
     let outcome = work.finish(&mut events);
     drop(work);
-    for sentence in sentences::missing_data(&outcome.verdict) {
-        say!("rtrace: {}: {sentence}", path.display());
-    }
+    let of = format!("{}: ", path.display());
+    say_missing(&of, &outcome.verdict, &Programs::Recorded(reader.files()));
     if outcome.verdict.lost_records > 0 {
         say!("rtrace: {} lacks {} lost records: what is missing in it may have happened", path.display(), outcome.verdict.lost_records);
     }
-    say_damages(reader.damages(), reader.unreadable());
+    say_damages(&of, reader.damages(), reader.unreadable());
     let (outline, words) = outliner.finish();
     if outline.left_out > 0 {
         say!("rtrace: {} has too many different calls: {} calls are not compared", path.display(), outline.left_out);

@@ -10,7 +10,7 @@ use super::verdict::Selection;
 use super::work::{Shown, Work};
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::engine::Engine;
-use crate::event::Synthesized;
+use crate::event::{Synthesized, Verdict};
 use crate::gate;
 use crate::interrupt;
 use crate::plan::PENDING_AFTER;
@@ -73,9 +73,7 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
         }
     }
     let outcome = work.finish(&mut events);
-    for sentence in sentences::missing_data(&outcome.verdict).into_iter().chain(sentences::missing_programs(&programs.missing())) {
-        say!("rtrace: {sentence}");
-    }
+    say_missing("", &outcome.verdict, &programs);
     let failed = outcome.failed.as_ref().filter(|_| !outcome.is_quiet());
     if let Some(error) = failed {
         say!("rtrace: {}", without_error_numbers(&format!("{error:#}")));
@@ -83,7 +81,7 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
     for sentence in sentences::account(&outcome.verdict, &request.run, outcome.is_quiet()) {
         say!("rtrace: {sentence}");
     }
-    say_damages(reader.damages(), reader.unreadable());
+    say_damages("", reader.damages(), reader.unreadable());
     let is_incomplete = !reader.damages().is_empty() || outcome.verdict.lost_records > 0 || outcome.verdict.given_up > 0;
     Ok(match failed {
         Some(_) => ExitCode::Failed,
@@ -115,18 +113,26 @@ fn shows_time_of_day(show: &Show) -> bool {
     is_shown || show.style == Style::Json
 }
 
+/// Says which data and programs are missing. `of` precedes each sentence: the name of the recording, if there are
+/// several.
+pub(super) fn say_missing(of: &str, verdict: &Verdict, programs: &Programs) {
+    for sentence in sentences::missing_data(verdict).into_iter().chain(sentences::missing_programs(&programs.missing())) {
+        say!("rtrace: {of}{sentence}");
+    }
+}
+
 /// Says what is wrong with the file. A file that was not completed mostly ends inside a record, which needs no sentence
-/// of its own.
-pub(super) fn say_damages(damages: &[Damage], unreadable: u64) {
+/// of its own. `of` precedes each sentence, as in [`say_missing`].
+pub(super) fn say_damages(of: &str, damages: &[Damage], unreadable: u64) {
     const SENTENCES_MAX: usize = 8;
     for damage in damages.iter().take(SENTENCES_MAX) {
-        say!("rtrace: the recording is incomplete: {damage}");
+        say!("rtrace: {of}the recording is incomplete: {damage}");
     }
     if damages.len() > SENTENCES_MAX {
-        say!("rtrace: the recording has {} more places that cannot be read", damages.len() - SENTENCES_MAX);
+        say!("rtrace: {of}the recording has {} more places that cannot be read", damages.len() - SENTENCES_MAX);
     }
     if unreadable > 0 {
-        say!("rtrace: the recording lacks {} records that the recorder could not read", unreadable);
+        say!("rtrace: {of}the recording lacks {unreadable} records that the recorder could not read");
     }
 }
 

@@ -9,6 +9,7 @@ use crate::sink::call_table::CallTable;
 use crate::sink::graph::Graph;
 use crate::sink::interleaved::Interleaved;
 use crate::sink::output::{Output, SharedOutput};
+use crate::sink::report::Report;
 use crate::sink::stack_summary::StackSummary;
 use crate::sink::summary::Summary;
 use crate::sink::text::Text;
@@ -105,6 +106,9 @@ impl Planned {
             sinks.push(Box::new(CallTable::new(show.strace.summary.clone(), show.mode == Mode::Both, shared.clone())));
         } else if has_summary {
             sinks.push(Box::new(Summary::new(&show, shared.clone())));
+        }
+        if let Some(report) = graphs.report {
+            sinks.push(Box::new(Report::new(report, show.style, shared.clone())));
         }
         if let Some(paths) = StackSummary::new(&graphs, show.style, shared.clone()) {
             sinks.push(Box::new(paths));

@@ -2,10 +2,12 @@
 //! renders events and does not decide which events are shown.
 
 pub mod call_table;
+mod call_tree;
 pub mod graph;
 pub mod interleaved;
 pub mod output;
 pub mod path;
+pub mod report;
 pub mod stack_summary;
 pub mod summary;
 pub mod text;

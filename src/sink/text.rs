@@ -120,8 +120,8 @@ impl Text {
 impl Sink for Text {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
         self.begin(view);
-        // If only a summary is shown, JSON has no objects of events other than notices.
-        if self.show.mode == Mode::Summary && !matches!(event.kind, EventKind::Notice(_)) {
+        // If only a summary or a report is shown, JSON has no objects of events other than notices.
+        if matches!(self.show.mode, Mode::Summary | Mode::Report) && !matches!(event.kind, EventKind::Notice(_)) {
             return Ok(());
         }
         let Some(style) = &mut self.style else { return Ok(()) };

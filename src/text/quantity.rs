@@ -29,6 +29,15 @@ pub fn size(text: &str) -> Result<u64, String> {
     scaled(number, scale)
 }
 
+/// Parses a share in percent, with or without decimals.
+///
+/// # Errors
+/// The text is not a number between 0 and 100; the error is a sentence with the reason.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let share = text.strip_suffix('%').unwrap_or(text).parse().ok().filter(|share| (0.0..=100.0).contains(share));
+    share.ok_or_else(|| "a share is a number between 0 and 100".to_owned())
+}
+
 /// Parses the size of a buffer and returns it in bytes, like [`size`], but a number without a unit is pages.
 ///
 /// # Errors

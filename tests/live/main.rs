@@ -72,6 +72,7 @@ mod readings;
 mod recipes;
 mod recordings;
 mod recordings_of_perf;
+mod report;
 mod rights;
 mod schema;
 mod selection;

@@ -208,8 +208,8 @@ fn converted_recordings_are_shown_by_perf_and_by_rtrace() {
 /// A frame: its file, its function, and the offset in the function.
 type Frame = (String, String, u64);
 
-/// Returns the stacks that `perf script` prints of the exits of calls, by thread in their order, each with the number of
-/// the call.
+/// Returns the stacks that `perf script` prints of the exits of calls, by thread in their order, each with the number
+/// of the call.
 fn stacks_of_perf(script: &str) -> BTreeMap<i64, Vec<(i64, Vec<Frame>)>> {
     let event = Regex::new(r"^\s*(\d+)\s+raw_syscalls:sys_(enter|exit):\s+NR (-?\d+)").expect("the pattern is right");
     let frame = Regex::new(r"^\s+[0-9a-f]+ (.*?)(?:\+0x([0-9a-f]+))? \((.*)\)$").expect("the pattern is right");

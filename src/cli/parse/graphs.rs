@@ -41,6 +41,7 @@ pub fn graphs(cli: &Cli) -> Result<Graphs, Stop> {
             WeightArg::Count => Weight::Count,
         },
         summary: args.stack_summary,
+        report: None,
     })
 }
 

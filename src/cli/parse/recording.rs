@@ -1,14 +1,18 @@
 //! Parses the options for recordings: `rtrace record`, `--record` and `-i`.
 
 use super::{Stop, matches, read_config, trace, wrong};
-use crate::cli::args::{Cli, RecordArgs, WhatArgs};
+use crate::cli::args::{Cli, RecordArgs, ReportArgs, SortArg, Sub, WeightArg, WhatArgs};
 use crate::cli::config::Config;
-use crate::request::{Engine, Recording, Replay, Request, Target, TaskSelection};
+use crate::request::{Engine, Order, Recording, Replay, Report, Request, Target, TaskSelection};
+use crate::show::Mode;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
+
+/// The name of the subcommand that is carried out by a replay.
+pub const REPORT: &str = "report";
 
 /// Options that say what to trace and are no selection of events: a recording does not need them to be shown.
 const NOT_SELECTING: [&str; 2] = ["inject", "max_events"];
@@ -73,14 +77,58 @@ pub fn replay(cli: Cli, matches: &ArgMatches, words: &[OsString], config: &Confi
     Ok(Request::Replay(Box::new(Replay { file, trace, words: words.to_vec(), selects })))
 }
 
-/// Returns the request of `-i FILE` with the selection of the recording. `recorded` are its words, and `words` those of
-/// the request.
+/// Returns the request of `rtrace report`, which is a replay with another output. `matches` are those of the
+/// subcommand, and `words` begin with its name.
+///
+/// # Errors
+/// An option is wrong, or does not apply to recordings.
+pub fn report(args: ReportArgs, matches: &ArgMatches, words: &[OsString], around: &super::Surroundings) -> Result<Request, Stop> {
+    if !args.what.inject.is_empty() {
+        return Err(wrong("report --inject: the calls of a recording cannot be changed any more"));
+    }
+    let config = if args.no_config { Config::default() } else { read_config(around)? };
+    let mut cli = Cli::from_arg_matches(&super::matches(&[])?).map_err(super::wrong_usage)?;
+    cli.target.input = Some(args.input);
+    cli.what = args.what;
+    cli.graphs.inline = args.inline;
+    cli.graphs.folded = args.folded;
+    cli.graphs.flamegraph = args.flamegraph;
+    cli.graphs.stack_weight = if args.sort == SortArg::Count { WeightArg::Count } else { WeightArg::Time };
+    cli.lines.json = args.json;
+    cli.output.output = Some(args.output.unwrap_or_else(|| "-".into()));
+    cli.output.strict = args.strict;
+    cli.run.common.quiet = args.quiet;
+    let request = replay(cli, matches, words, &config, around)?;
+    let Request::Replay(mut request) = request else { return Ok(request) };
+    request.trace.show.mode = Mode::Report;
+    request.trace.graphs.report = Some(Report {
+        order: match args.sort {
+            SortArg::Time => Order::Time,
+            SortArg::Count => Order::Count,
+            SortArg::Average => Order::Average,
+            SortArg::Name => Order::Name,
+        },
+        is_inverted: args.inverted,
+        frames_max: args.max_stack.map(usize::from),
+        share_min: args.percent_limit,
+    });
+    Ok(Request::Replay(request))
+}
+
+/// Returns the request of `-i FILE` or `rtrace report` with the selection of the recording. `recorded` are its words,
+/// and `words` those of the request.
 ///
 /// # Errors
 /// This version does not know the recorder's options.
 pub fn with_selection(recorded: &[String], words: &[OsString], around: &super::Surroundings) -> Result<Request, Stop> {
-    let words: Vec<OsString> = recorded.iter().map(OsString::from).chain(words.iter().cloned()).collect();
+    let (command, own) = words.split_at(usize::from(words.first().is_some_and(|first| first == REPORT)));
+    let words: Vec<OsString> = command.iter().cloned().chain(recorded.iter().map(OsString::from)).chain(own.iter().cloned()).collect();
     let matches = matches(&words)?;
+    if let (Some(Sub::Report(args)), Some((_, matches))) =
+        (Cli::from_arg_matches(&matches).map_err(super::wrong_usage)?.subcommand, matches.subcommand())
+    {
+        return report(*args, matches, &words, around);
+    }
     let no_config = matches.get_flag("no_config");
     let config = if no_config { Config::default() } else { read_config(around)? };
     let cli = Cli::from_arg_matches(&matches).map_err(super::wrong_usage)?;

@@ -6,7 +6,7 @@ mod sums;
 
 use super::*;
 use crate::request::filter::Expr;
-use crate::request::{Color, Engine, Faults, ProbeCommand, Setup, Sink, Target, TaskSelection};
+use crate::request::{Color, Engine, Faults, Order, ProbeCommand, Replay, Report, Setup, Sink, Target, TaskSelection, Weight};
 use crate::session::CallGraph;
 use crate::show::{Mode, Style, SummaryBy, TimeFormat};
 use std::io;
@@ -111,11 +111,28 @@ fn commands_that_list_something_accept_json() {
 }
 
 #[test]
-fn reserved_words_are_not_taken_for_programs() {
-    let sentence = "this version has no `rtrace report` (the word is reserved); to trace a program called report: rtrace -- report";
-    assert_eq!(refused(&["report"]), sentence);
-    assert_eq!(refused(&["-s", "report", "--", "x"]), sentence);
-    assert_eq!(argv(&traced(&["/usr/bin/report"]).target), ["/usr/bin/report"]);
+fn a_report_is_a_replay() {
+    let report = |words: &[&str]| match World::default().parse(words) {
+        Ok(Request::Replay(replay)) => *replay,
+        other => panic!("{words:?}: {other:?}"),
+    };
+    let plain = report(&["report"]);
+    let shown = |of: &Replay| (of.trace.show.mode, of.trace.graphs.report);
+    let default = Report { order: Order::Time, is_inverted: false, frames_max: None, share_min: 0.5 };
+    assert_eq!((shown(&plain), plain.file.to_str(), plain.selects), ((Mode::Report, Some(default)), Some("rtrace.data"), false));
+    let all =
+        report(&["--no-config", "report", "-i", "x", "--sort", "count", "-G", "--max-stack", "3", "--percent-limit", "2.5", "-e", "read"]);
+    let wanted = Report { order: Order::Count, is_inverted: true, frames_max: Some(3), share_min: 2.5 };
+    assert_eq!((shown(&all).1, all.selects, all.trace.graphs.weight), (Some(wanted), true, Weight::Count));
+    assert_eq!(all.words[..3], ["report", "--no-config", "-i"]);
+    // What the recorder selected stands in front of the options.
+    let recorded = ["-e".to_owned(), "openat".to_owned()];
+    let again = with_selection(&recorded, &plain.words, &Surroundings { var: &|_| None, read: &|_| Ok(None), page_bytes: 4096 });
+    let Ok(Request::Replay(again)) = again else { panic!("{again:?}") };
+    assert_eq!((shown(&again), again.trace.what.items.len()), (shown(&plain), 1));
+    assert!(refused(&["report", "--percent-limit", "101"]).contains("between 0 and 100"));
+    assert!(refused(&["report", "--inject", "read:error=EIO"]).contains("cannot be changed"));
+    assert_eq!(argv(&traced(&["--", "report"]).target), ["report"]);
 }
 
 #[test]

@@ -1,14 +1,11 @@
 //! The events of a file of perf: their attributes and identifiers, and what they are called.
 
 use crate::kernel::format::Format;
-use crate::recording::features::section;
-use crate::recording::layout::{ATTR_BYTES_MIN, Header, Section, sample_type};
+use crate::recording::attributes::{self, EventAttributes};
+use crate::recording::layout::{Header, sample_type};
 use crate::recording::tracing_data::TracingData;
 use rustc_hash::FxHashMap;
 use std::fs::File;
-
-/// The most events of a file. An event has an index of 16 bits.
-const EVENTS_MAX: u64 = 60_000;
 
 /// PERF_TYPE_SOFTWARE
 pub const SOFTWARE: u32 = 1;
@@ -65,21 +62,11 @@ impl PerfEvent {
 /// # Errors
 /// A clause that continues the name of the file.
 pub fn events(file: &File, header: &Header) -> Result<Vec<PerfEvent>, String> {
-    let entry = header.attr_bytes;
-    if entry < ATTR_BYTES_MIN as u64 + 16 || header.attrs.size / entry > EVENTS_MAX {
-        return Err("has a table of events of an impossible size".to_owned());
-    }
-    let table = section(file, header.attrs)?;
-    let mut events = Vec::new();
-    for entry in table.chunks_exact(entry as usize) {
-        let (attr, ids_at) = entry.split_at(entry.len() - 16);
-        let word = |at: usize| ids_at[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
-        let ids = section(file, Section { offset: word(0), size: word(8) })?;
-        let ids = ids.chunks_exact(8).map(|id| id.first_chunk().copied().map_or(0, u64::from_le_bytes)).collect();
-        let event = PerfEvent::parse(attr).ok_or("has events with incomplete attributes")?;
-        events.push(PerfEvent { ids, ..event });
-    }
-    Ok(events)
+    let event = |of: EventAttributes| {
+        let event = PerfEvent::parse(&of.bytes).ok_or("has events with incomplete attributes")?;
+        Ok(PerfEvent { ids: of.ids, ..event })
+    };
+    attributes::events(file, header)?.into_iter().map(event).collect()
 }
 
 /// Returns the formats of the tracepoints, with their names as `subsystem:name`, by their numbers on the recorded
@@ -97,7 +84,6 @@ mod tests {
     use super::*;
     use crate::recording::layout::attr_bytes;
     use crate::sys::perf::AttrNumbers;
-    use std::io::Write;
 
     #[test]
     fn attributes_are_read_from_the_places_where_they_are_written() {
@@ -107,20 +93,5 @@ mod tests {
             PerfEvent { kind: 2, config: 442, sample_type: 0x1_0406, enable_on_exec: true, sample_id_all: true, ..PerfEvent::default() };
         assert_eq!(event, expected);
         assert_eq!(PerfEvent::parse(&[0; 40]), None);
-    }
-
-    #[test]
-    fn sections_outside_the_file_are_refused() {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&[7; 100]).unwrap();
-        assert_eq!(section(&file, Section { offset: 90, size: 10 }).unwrap(), [7; 10]);
-        for (offset, size) in [(90, 11), (u64::MAX, 1), (0, u64::MAX)] {
-            assert!(section(&file, Section { offset, size }).unwrap_err().contains("but it ends at byte 100"));
-        }
-        let header = |attr_bytes, size| Header { attr_bytes, attrs: Section { offset: 0, size }, ..Header::default() };
-        for wrong in [header(0, 80), header(79, 80), header(80, u64::MAX)] {
-            assert!(events(&file, &wrong).is_err(), "{wrong:?}");
-        }
-        assert!(events(&file, &header(80, 80)).unwrap_err().contains("but it ends"), "the identifiers are at 0x0707...");
     }
 }

@@ -2,10 +2,9 @@
 
 mod folded;
 mod svg;
-mod tree;
 
+use super::call_tree::{CallPath, Tree};
 use super::{Sink, TraceResult, View, path};
-use crate::beauty::lookup;
 use crate::event::{Call, Event, EventKind, Notice, NoticeCode};
 use crate::interrupt::Waiter;
 use crate::request::{Graphs, Weight};
@@ -14,7 +13,6 @@ use crate::stream::Stream;
 use anyhow::Context;
 use std::io;
 use std::path::Path;
-use tree::{NodeKind, Tree};
 
 /// An output file with its name.
 struct GraphFile {
@@ -37,8 +35,8 @@ pub struct Graph {
     calls: u64,
     /// The title of the flame graph.
     title: String,
-    /// The frames of the present call, kept for its allocation.
-    names: Vec<(Vec<u8>, NodeKind)>,
+    /// The path of the present call, kept for its allocation.
+    path: CallPath,
     /// The notice that names the files that were written.
     said: Option<Notice>,
 }
@@ -69,7 +67,7 @@ impl Graph {
             picture,
             calls: 0,
             title: title.to_owned(),
-            names: Vec::new(),
+            path: CallPath::default(),
             said: None,
         }))
     }
@@ -79,26 +77,8 @@ impl Graph {
             Weight::Time => call.duration().unwrap_or(0),
             Weight::Count => 1,
         };
-        self.names.clear();
-        if let Some(stack) = &call.stack {
-            view.names.frames(event.task.pid, stack, &mut |frame| {
-                let kind = if frame.kernel { NodeKind::Kernel } else { NodeKind::User };
-                self.names.push((frame.label(), kind));
-            });
-        }
-        let mut node = self.tree.child(Tree::ROOT, event.comm.as_deref().unwrap_or(b"?"), NodeKind::Task);
-        // The kernel's frames are callees of the syscall, the user's are its callers.
-        let (kernel, user) = self.names.split_at(self.names.iter().take_while(|(_, kind)| *kind == NodeKind::Kernel).count());
-        for (name, kind) in user.iter().rev() {
-            node = self.tree.child(node, name, *kind);
-        }
-        let mut name = Vec::new();
-        lookup::write_name(&mut name, lookup::row(call.abi, call.nr), call.abi, call.nr);
-        node = self.tree.child(node, &name, NodeKind::Syscall);
-        for (name, kind) in kernel.iter().rev() {
-            node = self.tree.child(node, name, *kind);
-        }
-        self.tree.add(node, weight);
+        self.path.set(event, call, view.names);
+        self.tree.add_path(self.path.names.iter().map(|(name, kind)| (&name[..], *kind)), weight);
     }
 }
 

@@ -3,8 +3,8 @@
 //! Each node is a bar whose width is its weight, on top of its caller's bar. The image needs only a browser. Without
 //! scripts it still shows all bars, and their names and weights as tooltips.
 
-use super::tree::{NodeKind, NodeLayout, Tree};
 use crate::request::Weight;
+use crate::sink::call_tree::{NodeKind, NodeLayout, Tree};
 use crate::text::escape;
 use std::fmt::Write;
 use std::hash::Hasher;
@@ -113,7 +113,7 @@ fn color(node: &NodeLayout) -> String {
     hasher.write(node.name);
     let shade = (hasher.finish() >> 40) as u32 % 100;
     let (hue, saturation, light) = match node.kind {
-        NodeKind::Task => (60, 8, 80),
+        NodeKind::Task | NodeKind::Unknown => (60, 8, 80),
         NodeKind::User => (10 + shade * 35 / 100, 85, 62 + shade % 11),
         NodeKind::Kernel => (46 + shade % 9, 90, 58),
         NodeKind::Syscall => (200 + shade % 25, 65, 70),
@@ -148,11 +148,12 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sink::call_tree::NodeId;
 
     fn tree(paths: &[(&[&str], u64)]) -> Tree {
         let mut tree = Tree::new();
         for (path, weight) in paths {
-            let end = path.iter().fold(Tree::ROOT, |node, name| tree.child(node, name.as_bytes(), NodeKind::User));
+            let end = path.iter().fold(NodeId::ROOT, |node, name| tree.child(node, name.as_bytes(), NodeKind::User));
             tree.add(end, *weight);
         }
         tree
