@@ -5,9 +5,11 @@ pub mod inject;
 mod probe_command;
 mod recording;
 pub mod select;
+mod time_span;
 
 pub use probe_command::{ProbeCommand, ProbeSource};
 pub use recording::{Conversion, EventsOf, Order, Recording, Replay, Report};
+pub use time_span::{Bound, Bounds, TimeSpan};
 
 use crate::probe::grammar::Probe;
 use crate::session::{CallGraph, Terms};
@@ -122,6 +124,8 @@ pub struct Trace {
     pub run: Run,
     /// The recording of the trace, if one is requested.
     pub recording: Option<Recording>,
+    /// `--time FROM,TO`: the part of a recording that is shown.
+    pub span: Option<TimeSpan>,
     /// Messages about the command line, which `-q` suppresses.
     pub notices: Vec<String>,
 }

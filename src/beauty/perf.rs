@@ -22,7 +22,6 @@ mod width;
 
 use super::decode::{Argument, Context, Decoded, Values};
 use super::netlink::{Families, Joined};
-use super::special::Special;
 use super::style::{Style, StyleContext};
 use super::value::{Failure, Returned};
 use super::{errno, lookup, stamp::Stamps, tracepoint::TracepointDecoder};
@@ -49,29 +48,6 @@ pub struct Perf {
     terminal: bool,
     /// Maximum number of columns of a line.
     width: Option<usize>,
-}
-
-/// Returns whether this style has a line for the event.
-fn has_line(event: &Event, session: &Session) -> bool {
-    match &event.kind {
-        EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) | EventKind::Notice(_) => false,
-        EventKind::Tracepoint { event, .. } => session.events.get(*event).is_some_and(|spec| spec.shown),
-        _ => true,
-    }
-}
-
-/// Returns the origin of the relative time stamps of a command's trace. It is the start of the command's execve if that
-/// is the first line, as no other call of the command is older. Otherwise it is the start of the trace, since a call
-/// that began before that of the first line may end later.
-fn beginning(event: &Event, session: &Session) -> Time {
-    match &event.kind {
-        EventKind::Call(call)
-            if call.entry == EntryState::Seen && lookup::row(call.abi, call.nr).is_some_and(|row| row.does == Special::Execve) =>
-        {
-            call.id.start
-        }
-        _ => session.started,
-    }
 }
 
 impl Perf {
@@ -280,8 +256,10 @@ impl Style for Perf {
     /// Writes the line of an event, and the lines of its stack. There is no line for a fork and an exec, since the
     /// calls that caused them have lines, nor for tracepoints that the user did not request. Notices are on stderr.
     fn event(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
-        if self.stamps.has_no_origin() && has_line(event, context.session) {
-            self.stamps.count_from(beginning(event, context.session));
+        if self.stamps.has_no_origin()
+            && let Some(origin) = super::stamp::origin_of(event, context.session)
+        {
+            self.stamps.count_from(origin);
         }
         let before = out.len();
         self.line(out, event, context);

@@ -4,7 +4,9 @@
 //! the session's time zone, so a replay shows the time of the recording. Wall-clock and monotonic stamps have nine
 //! digits after the point; the two formats in milliseconds have three, as in perf trace.
 
-use crate::event::Time;
+use super::lookup;
+use super::special::Special;
+use crate::event::{EntryState, Event, EventKind, Time};
 use crate::session::{Scope, Session, Zone};
 use crate::show::TimeFormat;
 use crate::text::number;
@@ -132,6 +134,23 @@ impl Stamps {
             TimeFormat::Local => 18,
             TimeFormat::LocalDate => 35,
         }
+    }
+}
+
+/// Returns what relative time stamps of a command's trace count from if this event is the first one that is shown;
+/// `None` if the event has no line. It is the start of the command's execve if that is the first line, as no other call
+/// of the command is older. Otherwise it is the start of the trace, since a call that began before that of the first
+/// line may end later.
+pub fn origin_of(event: &Event, session: &Session) -> Option<Time> {
+    match &event.kind {
+        EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) | EventKind::Notice(_) => None,
+        EventKind::Tracepoint { event, .. } => session.events.get(*event).filter(|spec| spec.shown).map(|_| session.started),
+        EventKind::Call(call)
+            if call.entry == EntryState::Seen && lookup::row(call.abi, call.nr).is_some_and(|row| row.does == Special::Execve) =>
+        {
+            Some(call.id.start)
+        }
+        _ => Some(session.started),
     }
 }
 

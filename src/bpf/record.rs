@@ -5,9 +5,12 @@
 
 mod files;
 mod listed;
+pub mod packed;
 mod pieces;
+mod plain;
 #[cfg(test)]
 pub(crate) mod tests;
+mod varint;
 
 #[cfg(test)]
 pub use files::{FILE_INFO_BYTES, SOCKET_INFO_BYTES};
@@ -19,6 +22,7 @@ pub use listed::LISTED_STACK_BYTES;
 pub use listed::{ListedCall, listed, listed_stacks};
 pub(super) use pieces::ARG_RETURN;
 pub use pieces::{PIECE_BYTES, add_pieces};
+pub use plain::is_plain;
 
 use crate::event::{Abi, TaskId, Time};
 use pieces::{ARG_PARTS, piece};

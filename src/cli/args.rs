@@ -455,6 +455,10 @@ pub struct LinesArgs {
     /// Print time stamps of the monotonic clock instead of milliseconds since the first event
     #[arg(short = 'T', long, overrides_with = "time_format")]
     pub time: bool,
+    /// Show only what ended in this part of a recording (-i): seconds since the first event, times with units (20ms),
+    /// times of day or shares (10%,20%); either may be empty. `--time FROM,TO` is the same
+    #[arg(long, value_name = "FROM,TO", requires = "input")]
+    pub time_span: Option<String>,
     /// Choose the format of time stamps
     #[arg(long, value_name = "FORMAT", overrides_with = "time")]
     pub time_format: Option<TimeArg>,

@@ -5,7 +5,7 @@
 //! traced command are never examined.
 
 mod rows;
-mod walk;
+pub mod walk;
 
 pub use rows::HABITS;
 

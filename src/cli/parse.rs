@@ -8,6 +8,7 @@ mod probe;
 mod recording;
 mod show;
 mod target;
+mod time_span;
 mod what;
 
 use super::args::{self, Cli, ConvertTo, Sub};
@@ -16,7 +17,9 @@ use super::habits;
 use super::short_help::SHORT_HELP;
 use super::strace;
 use super::words;
-use crate::request::{AnswerFormat, Conversion, EventSelection, EventsOf, Item, Listing, Request, Selector, Setup, Target, Trace};
+use crate::request::{
+    AnswerFormat, Conversion, EventSelection, EventsOf, Item, Listing, Request, Selector, Setup, Target, TimeSpan, Trace,
+};
 use crate::show::Style;
 use crate::text::near;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -125,7 +128,7 @@ fn wrong(text: impl Into<String>) -> Stop {
 }
 
 fn matches(words: &[OsString]) -> Result<ArgMatches, Stop> {
-    let argv = std::iter::once(OsString::from("rtrace")).chain(words.iter().cloned());
+    let argv = std::iter::once(OsString::from("rtrace")).chain(time_span::spelled_out(words));
     args::command().try_get_matches_from(argv).map_err(wrong_usage)
 }
 
@@ -280,8 +283,10 @@ fn trace(cli: Cli, matches: &ArgMatches, config: &Config, around: &Surroundings)
     if cli.output.lossless {
         target::refuse_not_delayed(&cli)?;
     }
+    let span = cli.lines.time_span.as_ref().map(|text| TimeSpan::parse(text, show.time)).transpose();
     Ok(Trace {
         what,
+        span: span.map_err(|why| wrong(format!("--time: {why}")))?,
         show,
         graphs: graphs::graphs(&cli)?,
         output: show::output(&cli, config, around)?,

@@ -161,6 +161,14 @@ impl Follower {
         self.ledger.unreadable = trouble.unreadable;
     }
 
+    /// Counts calls of the BPF programs whose records were not read.
+    pub fn pass_over(&mut self, calls: u64) {
+        if let Some(event) = self.stream.bpf {
+            self.ledger.account(event).receive_all(calls);
+            self.ledger.aggregated_calls(calls);
+        }
+    }
+
     /// [`Ledger::count_unwritten`]
     pub fn count_unwritten(&mut self) {
         self.ledger.count_unwritten();

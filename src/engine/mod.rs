@@ -88,6 +88,11 @@ impl Engine {
         self.follower.notice(notice, events);
     }
 
+    /// Counts calls whose records were not read, because no event follows from them that is shown.
+    pub fn pass_over(&mut self, calls: u64) {
+        self.follower.pass_over(calls);
+    }
+
     /// Takes rendered events back, to reuse their memory.
     pub fn recycle(&mut self, events: &mut Vec<Event>) {
         self.follower.recycle(events);

@@ -22,6 +22,9 @@ pub struct Verdict {
     pub unwritten: u64,
     /// Number of calls that were held back because a value that the filter needs is not known.
     pub undecided: u64,
+    /// Number of calls that were held back because they ended outside the span of `--time`, as far as the recording was
+    /// read.
+    pub outside_span: u64,
     /// Calls that are missing in the output because it could not be written.
     pub given_up: u64,
     /// Number of calls that are neither shown nor counted, because the user may not trace the programs that made them.

@@ -70,8 +70,9 @@ pub fn bind(request: &Trace, selection: &Selection, stream: &Stream) -> anyhow::
         switch_off,
         show_switches: what.show_on_off_events,
         exits: exits(request, selection, stream.scope),
-        // The caller sets it, because it depends on the output.
+        // The caller sets the two, because they depend on the output and on the recording.
         pending: true,
+        span: None,
         signals: signals(request, selection, stream.scope),
         frames_min: graphs.min.map_or(0, usize::from),
     })

@@ -8,15 +8,17 @@ mod descriptors;
 mod detach;
 mod outcome;
 mod paths;
+mod span;
 mod subject;
 
 pub use bind::{Stream, bind, signals};
 pub use paths::{Paths, may_have_paths};
+pub use span::Span;
 pub use subject::{CallOperand, CallScope, CallSubject, TracepointScope, TracepointSubject};
 
 use crate::beauty::lookup;
 use crate::engine::view::View;
-use crate::event::{Abi, Call, CallId, Event, EventIndex, EventKind, TaskEnd};
+use crate::event::{Abi, Call, CallId, Event, EventIndex, EventKind, TaskEnd, Time};
 use crate::request::filter::{Bound, Subject, Verdict};
 use crate::show::Outcomes;
 use crate::show::descriptors::Descriptors;
@@ -66,6 +68,9 @@ pub struct Settings {
     pub signals: TaskEvents,
     /// `--min-stack`: calls whose stack has fewer frames are not shown.
     pub frames_min: usize,
+    /// `--time`: events outside this span are not shown. It decides after all other criteria, so that the lines are
+    /// those that a trace without it has in the span.
+    pub span: Option<Span>,
 }
 
 /// Which events that concern tasks (signals and task ends) are shown.
@@ -79,6 +84,14 @@ pub enum TaskEvents {
 }
 
 impl Settings {
+    /// Returns whether an event that is shown may depend on any earlier event that the settings select, and not only on
+    /// those that change the state of tasks.
+    pub fn depend_on_earlier_events(&self) -> bool {
+        let of_shown = self.exits == TaskEvents::OfShown || self.signals == TaskEvents::OfShown;
+        let switches = self.switch_on.is_some() || self.switch_off.is_some() || self.detaches.is_some();
+        of_shown || switches || self.amounts.iter().any(Option::is_some)
+    }
+
     fn names_other(&self, abi: Abi, nr: i64) -> bool {
         self.others.iter().any(|(other, number)| *other == abi && i64::from(*number) == nr)
     }
@@ -146,6 +159,8 @@ pub struct Gate {
     /// Calls that were shown in flight and have not ended. A thread can have several requests of io_uring.
     in_flight: FxHashSet<CallId>,
     detached: Option<Detached>,
+    /// Whether the span alone withheld the last event.
+    is_outside: bool,
     account: Account,
 }
 
@@ -179,6 +194,8 @@ pub struct WithheldCalls {
     pub path: u64,
     /// Calls that took less time, or whose duration is not known (`--duration`).
     pub duration: u64,
+    /// Calls that ended outside the span (`--time`).
+    pub time: u64,
     /// Calls that no filter lets through (`--filter`), or that exceed `nr=` of all items that selected them.
     pub filter: u64,
 }
@@ -194,6 +211,7 @@ impl Gate {
             shown_processes: FxHashSet::default(),
             detached: settings.detaches.map(Detached::new),
             settings,
+            is_outside: false,
             account: Account::default(),
         }
     }
@@ -213,8 +231,30 @@ impl Gate {
         self.settings.max.is_some_and(|max| self.account.shown >= max)
     }
 
+    /// Returns whether no event can be shown any more, because all later ones are behind the span.
+    pub fn is_over(&self, now: Time) -> bool {
+        self.settings.span.is_some_and(|span| span.is_over(now))
+    }
+
+    /// Returns when the span begins ([`Span::begin`]); `None` if there is none.
+    pub fn span_begin(&self) -> Option<Time> {
+        self.settings.span.and_then(|span| span.begin())
+    }
+
+    /// Returns whether the last event would be shown if it were in the span.
+    pub fn is_outside(&self) -> bool {
+        self.is_outside
+    }
+
+    /// Counts calls that were not read, because they are before the span.
+    pub fn pass_over(&mut self, calls: u64) {
+        self.account.calls_held_back += calls;
+        self.account.withheld.time += calls;
+    }
+
     /// Returns whether an event is shown. It also sets in a call that has ended whether the call was shown in flight.
     pub fn lets_through(&mut self, event: &mut Event, view: &View) -> bool {
+        self.is_outside = false;
         // Notices belong to every trace.
         if matches!(event.kind, EventKind::Notice(_)) {
             return true;
@@ -234,13 +274,16 @@ impl Gate {
             self.account.withheld.switch += u64::from(self.criteria(call).is_some());
         }
         let is_last = matches!(&event.kind, EventKind::Call(call) if call.detached);
-        let shown = !self.is_full() && (is_last || switches == Some(true) || (switches.is_none() && self.on && self.passes(event, view)));
+        let passes = !self.is_full() && (is_last || switches == Some(true) || (switches.is_none() && self.on && self.passes(event, view)));
+        let shown = passes && self.settings.span.as_mut().is_none_or(|span| span.has(event, view.session));
+        self.is_outside = passes && !shown;
         let calls = event.kind.calls();
+        self.account.withheld.time += if self.is_outside { calls } else { 0 };
         if self.settings.exits == TaskEvents::OfShown || self.settings.signals == TaskEvents::OfShown {
-            self.store_shown_process(event, shown);
+            self.store_shown_process(event, passes);
         }
         *(if shown { &mut self.account.calls_shown } else { &mut self.account.calls_held_back }) += calls;
-        if let (EventKind::Pending(call), true) = (&event.kind, shown) {
+        if let (EventKind::Pending(call), true) = (&event.kind, passes) {
             self.in_flight.insert(call.id);
         }
         self.account.signals_shown += u64::from(shown && matches!(event.kind, EventKind::Signal(_)));

@@ -4,8 +4,9 @@ use super::fact::{self, Begin};
 use super::files::RecordedFiles;
 use super::layout::{HEADER_BYTES, Header};
 use super::of_perf::{PerfReader, Programs, event_ids};
-use super::reader::{Damage, KernelSymbols, Reader};
+use super::reader::{Damage, KernelSymbols, NoIndex, Reader};
 use super::record_stream::Regular;
+use crate::event::Time;
 use crate::source::{Input, Round};
 use anyhow::{Context, anyhow};
 use std::os::unix::fs::FileExt;
@@ -94,6 +95,34 @@ impl AnyReader {
         match self {
             AnyReader::Own(reader) => reader.unreadable(),
             AnyReader::Perf(reader) => reader.unreadable(),
+        }
+    }
+
+    /// Returns the times of the first and the last record; `None` if the file does not say them.
+    pub fn lasts(&self) -> Option<(Time, Time)> {
+        match self {
+            AnyReader::Own(reader) => reader.lasts(),
+            AnyReader::Perf(_) => None,
+        }
+    }
+
+    /// Passes over the records from which nothing follows for records from this time on. Recordings of perf have no
+    /// index, and are read from their beginning.
+    ///
+    /// # Errors
+    /// A recording of rtrace lacks its index, and is read from its beginning, too.
+    pub fn pass_over(&mut self, until: Time) -> Result<(), NoIndex> {
+        match self {
+            AnyReader::Own(reader) => reader.pass_over(until),
+            AnyReader::Perf(_) => Ok(()),
+        }
+    }
+
+    /// Returns the number of calls that were passed over so far.
+    pub fn passed_calls(&self) -> u64 {
+        match self {
+            AnyReader::Own(reader) => reader.passed_calls(),
+            AnyReader::Perf(_) => 0,
         }
     }
 

@@ -6,6 +6,7 @@
 //! samples, one after the other.
 
 use super::files::SeenFile;
+use crate::bpf::record::packed::CallLayout;
 use crate::event::{Synthesized, Time};
 use crate::session::Session;
 use serde::{Deserialize, Serialize};
@@ -61,8 +62,12 @@ pub struct Begin {
     pub version: String,
     /// The options that selected calls and events, as words of a command line.
     pub selection: Vec<String>,
-    /// The events, the machine and the targets. The layouts of samples are those of the file.
+    /// The events, the machine and the targets. The layouts of samples are those of the file, and of events whose
+    /// records are packed, those of the ring.
     pub session: Session,
+    /// How the records of BPF programs are packed.
+    #[serde(default)]
+    pub calls: CallLayout,
 }
 
 impl Fact {

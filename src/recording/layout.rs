@@ -63,6 +63,9 @@ pub mod feature {
     pub const COMPRESSED: u32 = 27;
     /// The clock of the records, and its value at a time of the clock on the wall.
     pub const CLOCK_DATA: u32 = 29;
+    /// rtrace's own: where spans of records begin ([`super::super::index`]). perf passes over features that it does not
+    /// know, and does not reach this number soon.
+    pub const INDEX: u32 = 200;
     /// The number of features that the header has room for.
     pub const MAX: u32 = 256;
 }

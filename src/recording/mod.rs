@@ -11,6 +11,7 @@ mod fact;
 mod features;
 mod files;
 mod for_perf;
+mod index;
 mod layout;
 mod of_perf;
 mod packed_records;

@@ -5,17 +5,24 @@
 
 use super::fact::{self, Assembler, Begin, Fact};
 use super::files::RecordedFiles;
-use super::layout::{HEADER_BYTES, Header, kind};
+use super::index::Index;
+use super::layout::{HEADER_BYTES, Header, Section, feature, kind};
 use super::record_stream::{FileRecord, RecordStream, Regular};
+use crate::bpf::record::packed::{CallLayout, Unpacker};
 use crate::event::{Synthesized, Time};
 use crate::session::EventTable;
 use crate::source::frame::{self, Frame, field};
+use crate::source::restore::PackedRecord;
+use crate::source::rewrite::is_packed;
 use crate::source::{Chunk, Form, Input, Round};
 use crate::stack::symbols::ReadAt;
 use anyhow::{Context, anyhow, bail};
 use rustc_hash::FxHashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The largest section that is read: the index of some TiB of records.
+const SECTION_MAX: u64 = 256 << 20;
 
 /// The largest round. The rings together are smaller.
 const ROUND_MAX: usize = 1 << 30;
@@ -53,7 +60,13 @@ pub enum Damage {
     /// A round is larger than any that rtrace writes.
     #[error("no round ends in the {ROUND_MAX} bytes before byte {at}")]
     Endless {
-        /// The offset of the record that was not used.
+        /// The offset of the record up to which the file was read.
+        at: u64,
+    },
+    /// The bytes of a packed record cannot be read.
+    #[error("the packed record at byte {at} is unknown to this version of rtrace, or damaged")]
+    Packed {
+        /// The offset of the record in the file.
         at: u64,
     },
     /// A compressed record cannot be read, nor what follows it.
@@ -77,11 +90,24 @@ pub enum Damage {
 /// The place of /proc/kallsyms of the traced machine, which is empty until the recording has it.
 pub type KernelSymbols = Arc<Mutex<Option<Vec<u8>>>>;
 
+/// Why a recording is read from its beginning although only later records are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoIndex {
+    /// The recording was not completed.
+    #[error("it was not completed, so it has no index")]
+    NotFinished,
+    /// The section is not there, or is not that of these records.
+    #[error("its index is damaged or missing")]
+    Damaged,
+}
+
 /// An open recording.
 pub struct Reader {
     /// The records; `None` while one of them is being taken.
     stream: Option<RecordStream>,
+    header: Header,
     begin: Begin,
+    unpacker: Unpacker,
     assembler: Assembler,
     /// The input that is being read.
     round: Round,
@@ -121,7 +147,9 @@ impl Reader {
         let header = Header::parse(&bytes).map_err(|why| anyhow!("it {why}"))?;
         let mut reader = Reader {
             stream: Some(RecordStream::new(file, header.data)),
+            header,
             begin: Begin::default(),
+            unpacker: Unpacker::new(&CallLayout::default()).map_err(|why| anyhow!("it {why}"))?,
             assembler: Assembler::default(),
             round: Round::default(),
             chunk_of_cpu: FxHashMap::default(),
@@ -136,6 +164,7 @@ impl Reader {
             has_ended: false,
         };
         reader.begin = reader.read_begin()?;
+        reader.unpacker = Unpacker::new(&reader.begin.calls).map_err(|why| anyhow!("it {why}"))?;
         Ok(reader)
     }
 
@@ -162,6 +191,52 @@ impl Reader {
     /// Returns the place of the kernel's symbols, which are there before the first round.
     pub fn kernel_symbols(&self) -> KernelSymbols {
         Arc::clone(&self.kernel_symbols)
+    }
+
+    /// Returns the times of the first and the last round; `None` if the recording was not completed.
+    pub fn lasts(&self) -> Option<(Time, Time)> {
+        let bytes = self.section(feature::SAMPLE_TIME)?;
+        let word = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u64::from_le_bytes).map(Time);
+        Some((word(0)?, word(8)?))
+    }
+
+    /// Passes over the records from which nothing follows for records from this time on. It may be called between two
+    /// pieces of input.
+    ///
+    /// # Errors
+    /// There is no index, and all records are read.
+    pub fn pass_over(&mut self, until: Time) -> Result<(), NoIndex> {
+        if self.header.data.size == 0 {
+            return Err(NoIndex::NotFinished);
+        }
+        let index = self.section(feature::INDEX).and_then(|bytes| Index::parse(&bytes, self.header.data)).ok_or(NoIndex::Damaged)?;
+        if let Some(stream) = &mut self.stream {
+            let gaps = index.gaps(stream.position(), until);
+            stream.pass_over(gaps);
+        }
+        Ok(())
+    }
+
+    /// Returns the number of calls that were passed over so far.
+    pub fn passed_calls(&self) -> u64 {
+        self.stream.as_ref().map_or(0, RecordStream::passed_calls)
+    }
+
+    /// Returns the bytes of a feature section; `None` if it is not there, or not inside the file.
+    fn section(&self, number: u32) -> Option<Vec<u8>> {
+        let file = self.stream.as_ref()?.file();
+        let place = self.header.feature_numbers().position(|known| known == number)? as u64;
+        let table = self.header.data.offset.checked_add(self.header.data.size)?;
+        let mut entry = [0; 16];
+        file.read_at(table.checked_add(16 * place)?, &mut entry).ok()?;
+        let section = Section::from_bytes(entry);
+        let is_inside = section.offset.checked_add(section.size).is_some_and(|end| end <= file.size());
+        if !is_inside || section.size > SECTION_MAX {
+            return None;
+        }
+        let mut bytes = vec![0; section.size as usize];
+        file.read_at(section.offset, &mut bytes).ok()?;
+        Some(bytes)
     }
 
     /// Takes the emptied buffers of chunks for reuse.
@@ -234,20 +309,28 @@ impl Reader {
         if record.frame.kind >= kind::FIRST {
             return None;
         }
-        let cpu = cpu(&self.begin.session.events, &record.frame)?;
-        if self.round_bytes + record.bytes.len() > ROUND_MAX {
+        let layout = layout(&self.begin.session.events, &record.frame)?;
+        let packed = is_packed(layout).then(|| PackedRecord::parse(record.frame, layout));
+        let Some(cpu) = packed.map_or_else(|| cpu(layout, &record.frame), |packed| packed.map(|packed| packed.cpu)) else {
+            self.damages.extend(packed.map(|_| Damage::Packed { at }));
+            return None;
+        };
+        let index = *self.chunk_of_cpu.entry(cpu).or_insert_with(|| {
+            self.round.chunks.push(Chunk { cpu, form: Form::Records, bytes: self.spare.pop().unwrap_or_default() });
+            self.round.chunks.len() - 1
+        });
+        let bytes = &mut self.round.chunks[index].bytes;
+        let before = bytes.len();
+        match packed.flatten() {
+            Some(packed) if packed.append(&self.unpacker, bytes).is_none() => self.damages.push(Damage::Packed { at }),
+            Some(_) => {}
+            None => bytes.extend(record.bytes),
+        }
+        self.round_bytes += bytes.len() - before;
+        if self.round_bytes > ROUND_MAX {
             self.damages.push(Damage::Endless { at });
             self.has_ended = true;
-            return None;
         }
-        self.round_bytes += record.bytes.len();
-        let chunks = &mut self.round.chunks;
-        let spare = &mut self.spare;
-        let index = *self.chunk_of_cpu.entry(cpu).or_insert_with(|| {
-            chunks.push(Chunk { cpu, form: Form::Records, bytes: spare.pop().unwrap_or_default() });
-            chunks.len() - 1
-        });
-        chunks[index].bytes.extend(record.bytes);
         None
     }
 
@@ -299,17 +382,20 @@ fn raw_of_fact(record: FileRecord<'_>) -> &[u8] {
     record.frame.body.get(36..).unwrap_or_default()
 }
 
-/// Returns the CPU of a record, whose event has the layout of files; `None` if it is of no event of the file, or too
+/// Returns the layout of the samples of a record's event; `None` if the file has no such event, or if the record is too
 /// short.
-fn cpu(table: &EventTable, frame: &Frame) -> Option<u32> {
-    let is_sample = frame.kind == frame::kind::SAMPLE;
-    let id = if is_sample { frame.body.first_chunk() } else { frame.body.last_chunk() };
+fn layout(table: &EventTable, frame: &Frame) -> Option<u64> {
+    let id = if frame.kind == frame::kind::SAMPLE { frame.body.first_chunk() } else { frame.body.last_chunk() };
     let event = table.ids.get(&u64::from_le_bytes(*id?))?;
-    let layout = table.get(*event)?.sample_type;
-    let at = match is_sample {
+    Some(table.get(*event)?.sample_type)
+}
+
+/// Returns the CPU of a record whose event has this layout; `None` if the record is too short.
+fn cpu(layout: u64, frame: &Frame) -> Option<u32> {
+    let at = match frame.kind {
         // The CPU follows identifier, task and time, and what else the layout has before it.
-        true => 24 + 8 * (layout & (field::IP | field::ADDR)).count_ones() as usize,
-        false => frame.body.len().checked_sub(16)?,
+        frame::kind::SAMPLE => 24 + 8 * (layout & (field::IP | field::ADDR)).count_ones() as usize,
+        _ => frame.body.len().checked_sub(16)?,
     };
     frame.body.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)
 }

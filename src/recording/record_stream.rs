@@ -4,11 +4,13 @@
 //! bounded by what one compressed record may hold.
 
 use super::compression::Unpacker;
+use super::index::Gap;
 use super::layout::{Section, kind};
 use super::reader::Damage;
 use crate::source::frame::{Fault, Frame, HEADER_BYTES};
 use crate::stack::symbols::ReadAt;
 use anyhow::{Context, bail};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -39,6 +41,10 @@ pub struct RecordStream {
     /// The offset in the file of the compressed record that was read last.
     packed_at: u64,
     unpacker: Option<Unpacker>,
+    /// The parts that are passed over, in their order.
+    gaps: VecDeque<Gap>,
+    /// The number of calls in the parts that were passed over.
+    passed_calls: u64,
     damages: Vec<Damage>,
     /// The file was not completed, or lacks its end.
     is_incomplete: bool,
@@ -76,10 +82,33 @@ impl RecordStream {
             unpacked_at: 0,
             packed_at: 0,
             unpacker: None,
+            gaps: VecDeque::new(),
+            passed_calls: 0,
             is_incomplete: damage.is_some(),
             damages: damage.into_iter().collect(),
             has_ended: false,
         }
+    }
+
+    /// Returns the offset of the first byte that was not read from the file.
+    pub fn position(&self) -> u64 {
+        self.next
+    }
+
+    /// Returns the file.
+    pub fn file(&self) -> &dyn ReadAt {
+        self.file.as_ref()
+    }
+
+    /// Passes over these parts of the file from now on. They begin and end between records, and none begins before
+    /// [`RecordStream::position`].
+    pub fn pass_over(&mut self, gaps: Vec<Gap>) {
+        self.gaps = gaps.into();
+    }
+
+    /// Returns the number of calls in the parts that were passed over.
+    pub fn passed_calls(&self) -> u64 {
+        self.passed_calls
     }
 
     /// Returns what is wrong with the file, as far as it was read.
@@ -114,11 +143,17 @@ impl RecordStream {
                 self.unpacked_at += frame.size();
                 return Some(Place { at, file_at: self.packed_at, is_unpacked: true });
             }
-            if self.window.len() - self.at < RECORD_MAX && self.next < self.end {
+            if self.window.len() - self.at < RECORD_MAX && self.next < self.limit() {
                 self.read_more();
             }
             let (at, file_at) = (self.at, self.file_at());
             if at == self.window.len() {
+                if let Some(gap) = self.gaps.front().copied().filter(|gap| gap.begin == file_at && gap.end <= self.end) {
+                    self.gaps.pop_front();
+                    self.next = gap.end;
+                    self.passed_calls += gap.calls;
+                    continue;
+                }
                 self.end(file_at);
                 return None;
             }
@@ -147,6 +182,11 @@ impl RecordStream {
             }
         }
         None
+    }
+
+    /// Returns up to where the file is read: the end of the records, or of those before a part that is passed over.
+    fn limit(&self) -> u64 {
+        self.gaps.front().map_or(self.end, |gap| gap.begin.min(self.end))
     }
 
     /// Returns the offset in the file of the first byte that was not used.
@@ -187,7 +227,7 @@ impl RecordStream {
         self.window.drain(..self.at);
         self.at = 0;
         let kept = self.window.len();
-        let wanted = READ_BYTES.min((self.end - self.next) as usize);
+        let wanted = READ_BYTES.min((self.limit() - self.next) as usize);
         self.window.resize(kept + wanted, 0);
         match self.file.read_at(self.next, &mut self.window[kept..]) {
             Ok(()) => self.next += wanted as u64,

@@ -36,6 +36,8 @@ pub struct Sections<'a> {
     pub span: (Time, Time),
     /// The section about the compression of records, if they are compressed.
     pub compression: Option<Vec<u8>>,
+    /// The index of the records, if rtrace reads the file.
+    pub index: Option<Vec<u8>>,
 }
 
 impl Sections<'_> {
@@ -59,6 +61,7 @@ impl Sections<'_> {
         ];
         sections.extend(self.compression.iter().map(|section| (feature::COMPRESSED, section.clone())));
         sections.push((feature::CLOCK_DATA, clock_data(wall, first.0)));
+        sections.extend(self.index.iter().map(|index| (feature::INDEX, index.clone())));
         sections
     }
 

@@ -7,13 +7,14 @@
 use super::fact::{self, Begin, Fact};
 use super::files::SeenFile;
 use super::for_perf;
+use super::index::Indexer;
 use super::layout::{ATTR_BYTES, HEADER_BYTES, Header, Section, attr_bytes, kind};
 use super::packed_records::PackedRecords;
 use super::sections::{About, Sections};
 use crate::event::{Synthesized, Time};
 use crate::session::EventTable;
 use crate::source::frame::{self, field};
-use crate::source::rewrite::{self, Rewritten, file_layout};
+use crate::source::rewrite::{self, Rewritten, file_layout, restored_layout};
 use crate::source::{Chunk, Form, Input, Round};
 use crate::sys::perf::AttrNumbers;
 use std::fs::File;
@@ -70,6 +71,7 @@ pub struct Writer {
     span: Option<(Time, Time)>,
     /// The time of the last round, or before it that of the beginning.
     now: Time,
+    indexer: Indexer,
     /// The file has facts, and is read by rtrace.
     has_facts: bool,
     /// A write has failed. What follows would not be where a reader looks for it.
@@ -90,7 +92,7 @@ impl Writer {
             ids: vec![fact::EVENT_ID],
         };
         let mut writer = Writer::begin(file, &begin.session.events, begin.session.started, (attrs, Some(facts)), about)?;
-        begin.session.events.events.iter_mut().for_each(|spec| spec.sample_type = file_layout(spec.sample_type));
+        begin.session.events.events.iter_mut().for_each(|spec| spec.sample_type = restored_layout(spec.sample_type));
         writer.fact(&Fact::Begin(Box::new(begin)));
         writer.flush()?;
         Ok(writer)
@@ -114,7 +116,10 @@ impl Writer {
     ) -> io::Result<Writer> {
         file.seek(SeekFrom::Start(0))?;
         let has_facts = facts.is_some();
-        let events = file_events(table, attrs).into_iter().chain(facts).collect();
+        let mut events: Vec<FileEvent> = file_events(table, attrs).into_iter().chain(facts).collect();
+        // Tools read records without an identifier ([`for_perf`]) by the layout of the first event, and these records
+        // have a CPU.
+        events.sort_by_key(|event| event.sample_type & field::CPU == 0);
         let mut writer = Writer {
             file,
             header: Header { attr_bytes: ATTR_BYTES as u64 + 16, ..Header::default() },
@@ -126,6 +131,7 @@ impl Writer {
             totals: Totals::default(),
             span: None,
             now: started,
+            indexer: Indexer::default(),
             has_facts,
             has_failed: false,
             about,
@@ -148,6 +154,7 @@ impl Writer {
         }
         self.header.attrs = attrs;
         self.header.data = Section { offset: ids_at, size: 0 };
+        self.indexer.begin(ids_at);
         self.file.write_all(&[&self.header.to_bytes()[..], &entries, &ids].concat())
     }
 
@@ -160,7 +167,10 @@ impl Writer {
             return Ok(());
         }
         match input {
-            Input::Round(round) => self.round(round),
+            Input::Round(round) => {
+                self.round(round);
+                self.end_span()?;
+            }
             Input::Answers(answers) => {
                 for (time, record) in answers {
                     for_perf::append(*time, record, &mut self.buffer);
@@ -188,6 +198,7 @@ impl Writer {
 
     fn round(&mut self, round: &Round) {
         self.now = self.now.max(round.started);
+        self.indexer.round(round.started);
         let first = self.span.map_or(self.now, |(first, _)| first);
         self.span = Some((first, self.now));
         for (time, record) in &round.synthesized {
@@ -213,6 +224,21 @@ impl Writer {
         self.buffer.extend(header(kind::FINISHED_ROUND, frame::HEADER_BYTES));
     }
 
+    /// Ends a span of the index behind a round. In a compressed recording, a compressed record ends there, too.
+    fn end_span(&mut self) -> io::Result<()> {
+        let buffered = self.buffer.len() as u64;
+        if self.packed.is_some() {
+            if !Indexer::is_full(buffered) {
+                return Ok(());
+            }
+            self.flush()?;
+            self.indexer.end_span_at(self.header.data.offset + self.written);
+            return Ok(());
+        }
+        self.indexer.end_span(self.header.data.offset + self.written + buffered);
+        Ok(())
+    }
+
     /// Writes the records of a chunk, without the mark of a round behind them: a reader sorts them with all others.
     ///
     /// # Errors
@@ -229,7 +255,8 @@ impl Writer {
 
     /// Appends the records of a chunk, and returns how many of them cannot be read.
     fn append(&mut self, chunk: &Chunk) -> u64 {
-        let Rewritten { samples, unreadable, .. } = rewrite::append(&self.table, chunk, &mut self.buffer);
+        let Rewritten { samples, others, plain, gaps, unreadable, .. } = rewrite::append(&self.table, chunk, &mut self.buffer);
+        self.indexer.add(plain, plain < samples + others, gaps > 0);
         self.totals.samples += samples;
         self.totals.unreadable += unreadable;
         unreadable
@@ -237,6 +264,8 @@ impl Writer {
 
     /// Adds a fact, with the time of the round that it belongs to: for perf, time must not run backwards.
     fn fact(&mut self, fact: &Fact) {
+        let is_mark = matches!(fact, Fact::Round { .. } | Fact::End);
+        self.indexer.add(0, !is_mark, false);
         for part in fact.parts() {
             let raw = (part.len() + 4).next_multiple_of(8) - 4;
             self.buffer.extend(header(frame::kind::SAMPLE, frame::HEADER_BYTES + 32 + 4 + raw));
@@ -276,7 +305,9 @@ impl Writer {
         self.header.data.size = self.written;
         let span = self.span.unwrap_or_default();
         let compression = self.packed.as_ref().map(PackedRecords::section);
-        let sections = Sections { about: &self.about, events: &self.events, span, compression }.bytes();
+        let end = self.header.data.offset + self.header.data.size;
+        let index = self.has_facts.then(|| std::mem::take(&mut self.indexer).finish(end));
+        let sections = Sections { about: &self.about, events: &self.events, span, compression, index }.bytes();
         let table_at = self.header.data.offset + self.header.data.size;
         let mut at = table_at + 16 * sections.len() as u64;
         let (mut table, mut contents): (Vec<u8>, Vec<u8>) = Default::default();

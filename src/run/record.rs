@@ -32,7 +32,12 @@ pub fn create(path: &Path) -> anyhow::Result<File> {
 /// # Errors
 /// The file cannot be written.
 pub fn begin(recording: &Recording, file: File, plan: &Plan, session: &Session, tracefs: &Tracefs) -> anyhow::Result<Writer> {
-    let begin = Begin { version: env!("CARGO_PKG_VERSION").to_owned(), selection: recording.selection.clone(), session: session.clone() };
+    let begin = Begin {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        selection: recording.selection.clone(),
+        session: session.clone(),
+        ..Begin::default()
+    };
     let attrs: Vec<_> = plan
         .events
         .iter()

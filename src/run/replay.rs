@@ -41,7 +41,11 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
     let session = Arc::new(session(request, reader.begin().session.clone(), has_own_selection));
     let tasks = Tasks::of_recording(session.scope);
     let shows_pending = request.show.pending == Some(true) || is_interleaved(request, &tasks);
-    let shown = gate::Settings { pending: shows_pending, ..bind(request, &session)? };
+    let span = span(request, &session, &reader)?;
+    let shown = gate::Settings { pending: shows_pending, span, ..bind(request, &session)? };
+    // Lines that depend on all earlier ones need all of them to be read.
+    let depends_on_all = shown.depend_on_earlier_events() || request.show.time == TimeFormat::Delta || request.show.style == Style::Strace;
+    let mut may_pass_over = span.is_some() && !depends_on_all;
     if !reader.has_wall_clock() && shows_time_of_day(&request.show) {
         say!(
             "rtrace: the recording does not say at which time of day it was made (`perf record -k CLOCK_MONOTONIC` writes that): times of \
@@ -71,7 +75,14 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
         if enough.load(Ordering::Relaxed) || interrupt::first().is_some() {
             break;
         }
+        if let Some(begin) = work.span_begin().filter(|_| may_pass_over) {
+            may_pass_over = false;
+            if let Err(why) = reader.pass_over(begin) {
+                say!("rtrace: all of the recording before the span of --time is read, because {why}");
+            }
+        }
     }
+    work.pass_over(reader.passed_calls());
     let outcome = work.finish(&mut events);
     say_missing("", &outcome.verdict, &programs);
     let failed = outcome.failed.as_ref().filter(|_| !outcome.is_quiet());
@@ -89,6 +100,13 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
         None if reader.damages().iter().any(|damage| *damage != Damage::NotFinished) => ExitCode::Failed,
         None => ExitCode::Success,
     })
+}
+
+/// Returns the span of which events are shown.
+fn span(request: &Trace, session: &Session, reader: &AnyReader) -> anyhow::Result<Option<gate::Span>> {
+    let Some(span) = &request.span else { return Ok(None) };
+    let bounds = span.bounds(session, reader.lasts()).map_err(|why| anyhow!("--time {}: {why}", span.text))?;
+    Ok(Some(gate::Span::new(bounds, session)))
 }
 
 /// Returns the names of frames, from these files and other names.

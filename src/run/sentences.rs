@@ -31,6 +31,9 @@ pub fn account(verdict: &Verdict, run: &request::Run, output_is_over: bool) -> V
     if verdict.undecided > 0 {
         sentences.push(format!("{} calls were not shown because values that the filter needs are not known", verdict.undecided));
     }
+    if verdict.outside_span > 0 && is_verbose {
+        sentences.push(format!("{} calls are not shown because of --time; what follows the span was not read", verdict.outside_span));
+    }
     sentences.extend(verdict.nothing_shown.as_ref().filter(|_| !run.quiet).map(nothing_shown));
     sentences.extend(untraced_requests(&verdict.untraced_requests).filter(|_| !run.quiet));
     if let Some(calls) = &verdict.calls

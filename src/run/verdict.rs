@@ -47,6 +47,7 @@ impl Selection {
             gaps_without_size: ledger.gaps_unsized > 0,
             unwritten: ledger.unwritten,
             undecided: account.undecided,
+            outside_span: account.withheld.time,
             given_up: 0,
             not_permitted: ledger.not_permitted,
             untraced_requests: untraced_requests(ledger),
@@ -93,6 +94,7 @@ impl Selection {
         [
             if withheld.switch > 0 { switch.into_iter().collect() } else { Vec::new() },
             stack,
+            one(withheld.time > 0, "--time"),
             in_kernel(withheld.failure, one(show.outcomes != Outcomes::all(), "--failure")),
             in_kernel(withheld.duration, one(show.duration.is_some(), "--duration")),
             in_kernel(withheld.path, one(!show.paths.is_empty(), "--path")),

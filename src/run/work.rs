@@ -3,7 +3,7 @@
 use super::verdict::Selection;
 use crate::engine::Engine;
 use crate::engine::view::View;
-use crate::event::{Event, Notice, NoticeCode, Verdict};
+use crate::event::{Event, Notice, NoticeCode, Time, Verdict};
 use crate::gate::{self, Gate};
 use crate::interrupt::{self, Waiter};
 use crate::recording::Totals;
@@ -134,6 +134,17 @@ impl<F: Files + Clone> Work<F> {
         self.engine.spent()
     }
 
+    /// Returns when the span of `--time` begins, as soon as that is known ([`gate::Span::begin`]).
+    pub fn span_begin(&self) -> Option<Time> {
+        self.gate.span_begin()
+    }
+
+    /// Counts calls that were not read, because they are before the span of `--time`.
+    pub fn pass_over(&mut self, calls: u64) {
+        self.gate.pass_over(calls);
+        self.engine.pass_over(calls);
+    }
+
     /// Shows the last events, and ends the sinks and the output.
     pub fn finish(&mut self, events: &mut Vec<Event>) -> Outcome {
         self.engine.end(&self.session, events);
@@ -162,7 +173,7 @@ impl<F: Files + Clone> Work<F> {
             self.show(events);
             self.engine.recycle(events);
         }
-        if self.gate.is_full() || self.failed.is_some() {
+        if self.gate.is_full() || self.gate.is_over(self.engine.now()) || self.failed.is_some() {
             self.enough.store(true, Ordering::Relaxed);
         }
     }
@@ -175,6 +186,8 @@ impl<F: Files + Clone> Work<F> {
             for event in events.iter_mut() {
                 if gate.lets_through(event, &view) {
                     pass_to_sinks(sinks, event, &view, failed, unwritten_calls);
+                } else if gate.is_outside() {
+                    sinks.iter_mut().for_each(|sink| sink.pass_over(event, &view));
                 }
             }
             if failed.is_none() {

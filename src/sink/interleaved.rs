@@ -223,6 +223,10 @@ impl<S: Sink> Sink for Interleaved<S> {
         self.wait(slot, view)
     }
 
+    fn pass_over(&mut self, event: &Event, view: &View) {
+        self.inner.pass_over(event, view);
+    }
+
     fn take(&mut self, event: &mut Event, view: &View) -> io::Result<()> {
         if self.is_alone(event) {
             self.done = self.done.max(event.time);

@@ -33,6 +33,10 @@ pub trait Sink {
         self.event(event, view)
     }
 
+    /// Takes an event that is not shown because it is outside the span of `--time`. What later lines show of earlier
+    /// ones, such as the time since then, is that of all lines.
+    fn pass_over(&mut self, _event: &Event, _view: &View) {}
+
     /// Writes pending output. All events before this time were emitted.
     fn tick(&mut self, view: &View) -> std::io::Result<()>;
 

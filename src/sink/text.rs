@@ -7,7 +7,7 @@ use super::output::SharedOutput;
 use super::{Sink, TraceResult, View};
 use crate::beauty::style::{self, Style, StyleContext};
 use crate::event::{Event, EventKind, ExitState};
-use crate::show::{self, Mode, Show, Width};
+use crate::show::{self, Mode, Show, TimeFormat, Width};
 use crate::stream::Unwritten;
 use rustc_hash::FxHashMap;
 use std::io;
@@ -22,6 +22,8 @@ pub struct Text {
     color: bool,
     /// Created at the first event, when the armed events are known.
     style: Option<Box<dyn Style>>,
+    /// Whether an event had a line that was passed over.
+    has_first_line: bool,
     output: SharedOutput,
     lines: Lines,
     /// The number of calls whose lines could not be written.
@@ -74,7 +76,7 @@ impl Text {
             true => Lines::Separately { line: Vec::new(), waiting: FxHashMap::default(), bytes: 0 },
             false => Lines::Together(Batch { lines: Vec::with_capacity(BATCH + 4096), ends: Vec::new() }),
         };
-        Text { show: show.clone(), color, style: None, output, lines, unwritten: 0 }
+        Text { show: show.clone(), color, style: None, has_first_line: false, output, lines, unwritten: 0 }
     }
 
     /// Creates the style if it does not exist yet.
@@ -145,6 +147,21 @@ impl Sink for Text {
             }
         };
         if full { self.flush() } else { Ok(()) }
+    }
+
+    fn pass_over(&mut self, event: &Event, view: &View) {
+        self.begin(view);
+        // An object of JSON depends on no other.
+        if self.show.style == show::Style::Json {
+            return;
+        }
+        // Relative stamps count from the first line. In some styles each line depends on the one before.
+        let depends = self.show.time == TimeFormat::Delta || self.show.style == show::Style::Strace;
+        if let Some(style) = self.style.as_mut().filter(|_| depends || !self.has_first_line) {
+            let mut line = Vec::new();
+            print(style.as_mut(), &mut line, event, view);
+            self.has_first_line |= !line.is_empty();
+        }
     }
 
     fn tick(&mut self, view: &View) -> io::Result<()> {

@@ -283,9 +283,11 @@ struct ProgramSample<'a> {
 }
 
 /// A reader of consecutive fields. Its methods return `None` where the bytes end.
-struct Fields<'a> {
-    rest: &'a [u8],
-    layout: u64,
+pub(super) struct Fields<'a> {
+    /// The bytes that were not read yet.
+    pub(super) rest: &'a [u8],
+    /// PERF_SAMPLE_* bits: which of the optional fields are there.
+    pub(super) layout: u64,
 }
 
 impl<'a> Fields<'a> {
@@ -297,7 +299,7 @@ impl<'a> Fields<'a> {
     }
 
     #[inline]
-    fn u64(&mut self) -> Option<u64> {
+    pub(super) fn u64(&mut self) -> Option<u64> {
         let (taken, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
         Some(u64::from_le_bytes(*taken))
@@ -311,7 +313,7 @@ impl<'a> Fields<'a> {
 
     /// Reads `u32 pid, tid`.
     #[inline]
-    fn task(&mut self) -> Option<TaskId> {
+    pub(super) fn task(&mut self) -> Option<TaskId> {
         self.u64().map(|both| TaskId { pid: both as i32, tid: (both >> 32) as i32 })
     }
 
@@ -324,7 +326,7 @@ impl<'a> Fields<'a> {
 
     /// Reads `u64 nr` and that many addresses, if the layout has a call chain.
     #[inline]
-    fn chain(&mut self) -> Option<&'a [u8]> {
+    pub(super) fn chain(&mut self) -> Option<&'a [u8]> {
         match self.optional(field::CALLCHAIN)? {
             Some(addresses) => self.take(usize::try_from(addresses).ok()?.checked_mul(8)?),
             None => Some(&[]),
@@ -333,7 +335,7 @@ impl<'a> Fields<'a> {
 
     /// Reads `u32 size` and that many bytes.
     #[inline]
-    fn sized(&mut self) -> Option<&'a [u8]> {
+    pub(super) fn sized(&mut self) -> Option<&'a [u8]> {
         let (size, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
         self.take(u32::from_le_bytes(*size) as usize)

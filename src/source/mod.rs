@@ -11,6 +11,7 @@ pub mod proc_reader;
 pub mod queue;
 pub mod record;
 pub mod record_writer;
+pub mod restore;
 pub mod rewrite;
 
 pub use chunk::{Chunk, Form, Round};

@@ -2,17 +2,20 @@
 //! time, its task and its CPU, in the layout that [`file_layout`] returns.
 //!
 //! The kernel writes these fields only if an event requests them. rtrace's BPF programs write time and task into their
-//! own bytes instead, and the CPU is that of the ring.
+//! own bytes instead, and the CPU is that of the ring. The records of these programs are packed
+//! ([`crate::bpf::record::packed`]); [`super::restore`] reads them.
 
 use super::bytes_of_pair;
 use super::chunk::Chunk;
 use super::frame::{Fault, Frame, HEADER_BYTES, Stamp, field, kind};
 use super::record::{Body, Malformed, Sample};
+use crate::bpf::record::{self, packed};
 use crate::event::{TaskId, Time};
 use crate::session::EventTable;
 
-/// The distance of the time from the end of a rewritten record that is no sample: `TIME, CPU, IDENTIFIER` end it.
-const TRAILING_TIME: usize = 24;
+/// The layout of a packed record, apart from its stack: `IDENTIFIER, IP, TID, TIME, RAW`. The address is zero: `perf
+/// script` refuses files whose software events have none. The CPU is in the packed bytes.
+const PACKED: u64 = field::NEEDED | field::IP | field::RAW;
 
 /// What [`append`] did with the records of a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +24,11 @@ pub struct Rewritten {
     pub samples: u64,
     /// The number of other records that were appended.
     pub others: u64,
+    /// The number of samples that are calls from which nothing follows for later records
+    /// ([`crate::bpf::record::is_plain`]).
+    pub plain: u64,
+    /// The number of records that say that others were lost.
+    pub gaps: u64,
     /// Records that could not be read, and are missing in the file. If the size of a record is invalid, the rest of the
     /// chunk counts as one.
     pub unreadable: u64,
@@ -28,17 +36,25 @@ pub struct Rewritten {
     pub first: Option<Malformed>,
 }
 
+/// Returns whether the records of an event are packed in a file: those of BPF programs.
+pub fn is_packed(layout: u64) -> bool {
+    layout & !field::STACK == field::PROGRAM_OUTPUT
+}
+
 /// Returns the sample layout of an event's records in a file. The records of an event that is read from a tracefs
 /// instance have no layout (0), there either.
-///
-/// Records of BPF programs get an address, which is zero: `perf script` refuses files whose software events have none.
 pub fn file_layout(layout: u64) -> u64 {
-    let common = layout & !(field::ID | field::STREAM_ID) | field::NEEDED | field::CPU;
     match layout & !field::STACK {
         0 => 0,
-        field::PROGRAM_OUTPUT => common | field::IP,
-        _ => common,
+        field::PROGRAM_OUTPUT => layout & field::STACK | PACKED,
+        _ => layout & !(field::ID | field::STREAM_ID) | field::NEEDED | field::CPU,
     }
+}
+
+/// Returns the layout that the records of an event have when they were read from a file: that of the ring if they are
+/// packed in the file, and otherwise that of the file.
+pub fn restored_layout(layout: u64) -> u64 {
+    if is_packed(layout) { layout } else { file_layout(layout) }
 }
 
 /// Appends the records of a chunk of perf records to `out`, in the layouts that [`file_layout`] returns for those of
@@ -62,7 +78,10 @@ pub fn append(table: &EventTable, chunk: &Chunk, out: &mut Vec<u8>) -> Rewritten
         let begin = out.len();
         let stamp = match frame.stamp(table) {
             Ok(None) => continue,
-            Ok(Some(stamp)) => rewrite(&frame, table, stamp, chunk.cpu, out).map(|()| stamp),
+            Ok(Some(stamp)) => rewrite(&frame, table, stamp, chunk.cpu, out).map(|is_plain| {
+                done.plain += u64::from(is_plain);
+                stamp
+            }),
             Err(fault) => Err(fault),
         };
         let stamp = match stamp {
@@ -80,7 +99,9 @@ pub fn append(table: &EventTable, chunk: &Chunk, out: &mut Vec<u8>) -> Rewritten
             kind::SAMPLE => done.samples += 1,
             _ => done.others += 1,
         }
-        gap = matches!(frame.kind, kind::LOST | kind::LOST_SAMPLES).then(|| out.len() - TRAILING_TIME);
+        let is_gap = matches!(frame.kind, kind::LOST | kind::LOST_SAMPLES);
+        done.gaps += u64::from(is_gap);
+        gap = is_gap.then(|| out.len() - trailing_time(table.get(stamp.event).map_or(0, |spec| spec.sample_type)));
     }
     done
 }
@@ -92,20 +113,28 @@ impl Rewritten {
     }
 }
 
-/// Appends one record. `cpu` is that of the ring.
-fn rewrite(frame: &Frame, table: &EventTable, stamp: Stamp, cpu: u32, out: &mut Vec<u8>) -> Result<(), Fault> {
+/// Appends one record. `cpu` is that of the ring. Returns whether it is a call from which nothing follows.
+fn rewrite(frame: &Frame, table: &EventTable, stamp: Stamp, cpu: u32, out: &mut Vec<u8>) -> Result<bool, Fault> {
     let layout = table.get(stamp.event).map_or(0, |spec| spec.sample_type);
     let record = frame.read(table, stamp, cpu)?;
     let begin = out.len();
-    out.extend([0; HEADER_BYTES]);
+    let mut is_plain = false;
+    out.extend_from_slice(&[0; HEADER_BYTES]);
     match &record.body {
+        Body::Sample(sample) if is_packed(layout) => {
+            is_plain = record::is_plain(sample.raw);
+            append_packed(sample, record.task, stamp.time, record.cpu, layout, out);
+        }
         Body::Sample(sample) => append_sample(sample, record.task, stamp.time, record.cpu, file_layout(layout), out),
         _ => {
             let own = frame.body.len() - frame.trailer_bytes(layout);
+            let cpu = bytes_of_pair(record.cpu as i32, 0);
             out.extend(&frame.body[..own]);
+            // Tools read the trailer from its end, so what stands before it is the record's own.
+            out.extend(Some(cpu).filter(|_| is_packed(layout)).into_iter().flatten());
             out.extend(bytes_of_pair(record.task.pid, record.task.tid));
             out.extend(stamp.time.0.to_le_bytes());
-            out.extend(bytes_of_pair(record.cpu as i32, 0));
+            out.extend(Some(cpu).filter(|_| !is_packed(layout)).into_iter().flatten());
             out.extend(frame.body.last_chunk::<8>().unwrap_or(&[0; 8]));
         }
     }
@@ -113,7 +142,33 @@ fn rewrite(frame: &Frame, table: &EventTable, stamp: Stamp, cpu: u32, out: &mut 
     let size = u16::try_from(size).map_err(|_| Fault::Large { size })?;
     let header = u64::from(frame.kind) | u64::from(frame.misc) << 32 | u64::from(size) << 48;
     out[begin..][..HEADER_BYTES].copy_from_slice(&header.to_le_bytes());
-    Ok(())
+    Ok(is_plain)
+}
+
+/// Returns the distance of the time from the end of a rewritten record that is no sample: `TIME, CPU, IDENTIFIER` end
+/// it, or `TIME, IDENTIFIER` if the event's samples have no CPU.
+fn trailing_time(layout: u64) -> usize {
+    if is_packed(layout) { 16 } else { 24 }
+}
+
+/// Appends the fields of a sample whose raw bytes are packed. `layout` is that of the ring.
+fn append_packed(sample: &Sample, task: TaskId, time: Time, cpu: u32, layout: u64, out: &mut Vec<u8>) {
+    let mut head = [0; 32];
+    head[..8].copy_from_slice(&sample.origin.to_le_bytes());
+    head[16..24].copy_from_slice(&bytes_of_pair(task.pid, task.tid));
+    head[24..].copy_from_slice(&time.0.to_le_bytes());
+    out.extend_from_slice(&head);
+    if layout & field::CALLCHAIN != 0 {
+        out.extend((sample.chain.len() as u64 / 8).to_le_bytes());
+        out.extend_from_slice(sample.chain);
+    }
+    let begin = out.len();
+    out.extend_from_slice(&[0; 4]);
+    packed::pack(sample.raw, cpu, time, task, out);
+    out.resize(begin + (out.len() - begin).next_multiple_of(8), 0);
+    let size = (out.len() - begin - 4) as u32;
+    out[begin..begin + 4].copy_from_slice(&size.to_le_bytes());
+    out.extend_from_slice(sample.dump);
 }
 
 /// Appends the fields of a sample in the order of perf_event_open(2). `layout` is that of the file.
@@ -150,7 +205,7 @@ mod tests {
 
     fn in_file(table: &EventTable) -> EventTable {
         let mut table = table.clone();
-        table.events.iter_mut().for_each(|spec| spec.sample_type = file_layout(spec.sample_type));
+        table.events.iter_mut().for_each(|spec| spec.sample_type = restored_layout(spec.sample_type));
         table
     }
 
@@ -174,7 +229,7 @@ mod tests {
         let chunk = ring.chunk();
         let mut out = Vec::new();
         let done = append(&table, &chunk, &mut out);
-        assert_eq!(done, Rewritten { samples: 5, others: 5, ..Rewritten::default() });
+        assert_eq!(done, Rewritten { samples: 5, others: 5, gaps: 1, ..Rewritten::default() });
         let (before, after) = (read(&table, 3, &chunk.bytes), read(&in_file(&table), 99, &out));
         // A gap has the time of the record behind it, as the merge assigns it.
         let before: Vec<String> = before.into_iter().map(|text| text.replace("Time(12)", "Time(10)")).collect();

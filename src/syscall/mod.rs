@@ -8,3 +8,4 @@ pub mod pairing;
 pub mod path_name;
 pub mod requests;
 pub mod special;
+pub mod stateless;

@@ -113,6 +113,46 @@ fn a_full_disk_ends_the_recording_and_not_the_program() {
     assert!(lines > 1000, "{said}");
 }
 
+/// Returns the objects of events in a file, without those about the whole trace.
+fn objects(machine: &Machine, file: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(machine.dir().join(file)).expect("rtrace wrote it");
+    let is_event = |line: &&str| line.contains(r#""time":{"monotonic":"#) && !line.starts_with(r#"{"type":"notice""#);
+    text.lines().filter(is_event).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_span_of_a_long_recording_has_the_lines_of_the_whole_and_is_read_in_part() {
+    let Some(machine) = Machine::shared() else { return };
+    for packing in ["", "-z"] {
+        let script = format!(
+            "cd {}; $rtrace record $engine {packing} -q -o long.data dash -c 'ls / >/dev/null; dd if=/dev/zero of=/dev/null bs=1 count=90000 \
+             status=none; ls /' >/dev/null; $rtrace -q -i long.data --json -o whole.jsonl; stat -c %s long.data",
+            machine.dir().display()
+        );
+        let size: u64 = shell_with_engine_at(&machine, &script).trim().parse().expect("it is the size of the recording");
+        let whole = objects(&machine, "whole.jsonl");
+        let mut least = u64::MAX;
+        for span in ["0%,5%", "30%,31%", "55%-60%", "90%,91%", "99%,"] {
+            let script = format!(
+                "cd {}; strace -f -e trace=pread64 -o reads $rtrace -q -i long.data --json -o part.jsonl --time {span}; \
+                 awk '/= [0-9]+$/ {{ sum += $NF }} END {{ print sum }}' reads",
+                machine.dir().display()
+            );
+            let said = shell_with_engine_at(&machine, &script);
+            least = least.min(said.trim().parse().expect("strace is installed, and wrote the reads"));
+            let part = objects(&machine, "part.jsonl");
+            assert!(part.len() > 10 && part.len() < whole.len() / 2, "{span}: {} of {}", part.len(), whole.len());
+            let at = whole.iter().position(|line| *line == part[0]).expect("the whole has it");
+            assert!(whole[at..].starts_with(&part), "{packing} {span}");
+            let time = |line: &str| line.split('"').nth(7).map(str::to_owned);
+            let neighbours = [at.checked_sub(1), Some(at + part.len())].map(|at| at.and_then(|at| time(whole.get(at)?)));
+            let own = [time(&part[0]), time(&part[part.len() - 1])];
+            assert!(neighbours[0] < own[0] && (neighbours[1].is_none() || neighbours[1] > own[1]), "{neighbours:?} {own:?}");
+        }
+        assert!(least < size / 3, "{packing}: {least} of {size} bytes");
+    }
+}
+
 /// The paths that the recorder names, and the numbers that it says.
 #[test]
 fn a_recorder_says_what_it_recorded() {

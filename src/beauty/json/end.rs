@@ -142,6 +142,7 @@ mod tests {
             gaps_without_size: true,
             unwritten: 2,
             undecided: 1,
+            outside_span: 0,
             given_up: 1,
             not_permitted: 6,
             untraced_requests: vec![RequestCount { name: "io_uring:openat".to_owned(), count: 3 }],
