@@ -70,7 +70,7 @@ fn call(raw: &[u8]) {
         injected: Injected::default(),
         detached: false,
     };
-    let _ = records::add_pieces(seen.pieces, &mut call);
+    records::add_pieces(seen.pieces, &mut call, |_, _| {});
     for piece in &call.pieces {
         assert!(call.payload.get(piece.start as usize..(piece.start + piece.len) as usize).is_some(), "pieces are within the payload");
     }
