@@ -7,13 +7,12 @@ use super::fact::{self, Assembler, Begin, Fact};
 use super::files::RecordedFiles;
 use super::layout::{HEADER_BYTES, Header, kind};
 use super::record_stream::{FileRecord, RecordStream, Regular};
+use super::round_builder::RoundBuilder;
 use crate::event::{Synthesized, Time};
-use crate::session::EventTable;
 use crate::source::frame::{self, Frame, field};
-use crate::source::{Chunk, Form, Input, Round};
+use crate::source::{Input, Round};
 use crate::stack::symbols::ReadAt;
 use anyhow::{Context, anyhow, bail};
-use rustc_hash::FxHashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -84,12 +83,10 @@ pub struct Reader {
     begin: Begin,
     assembler: Assembler,
     /// The input that is being read.
-    round: Round,
-    /// The index in `round.chunks` of the chunk of each CPU.
-    chunk_of_cpu: FxHashMap<u32, usize>,
-    round_bytes: usize,
+    round: RoundBuilder,
+    /// The event of the last sample.
+    recent_event: Option<RecentEvent>,
     answers: Vec<(Time, Synthesized)>,
-    spare: Vec<Vec<u8>>,
     /// Input that follows the one that was returned.
     waiting: Option<Input>,
     /// What is wrong with the file, in the order in which it was found.
@@ -123,11 +120,9 @@ impl Reader {
             stream: Some(RecordStream::new(file, header.data)),
             begin: Begin::default(),
             assembler: Assembler::default(),
-            round: Round::default(),
-            chunk_of_cpu: FxHashMap::default(),
-            round_bytes: 0,
+            round: RoundBuilder::default(),
+            recent_event: None,
             answers: Vec::new(),
-            spare: Vec::new(),
             waiting: None,
             damages: Vec::new(),
             unreadable: 0,
@@ -154,6 +149,11 @@ impl Reader {
         self.unreadable
     }
 
+    /// Returns the number of bytes of the records that were read, and that of all of them.
+    pub fn progress(&self) -> (u64, u64) {
+        self.stream.as_ref().map_or((0, 0), RecordStream::progress)
+    }
+
     /// Returns the files of the traced machine. A file is there before the records that need it.
     pub fn files(&self) -> RecordedFiles {
         self.files.clone()
@@ -166,7 +166,7 @@ impl Reader {
 
     /// Takes the emptied buffers of chunks for reuse.
     pub fn recycle(&mut self, spent: Round) {
-        self.spare.extend(spent.chunks.into_iter().map(|chunk| chunk.bytes));
+        self.round.recycle(spent);
     }
 
     /// Reads the first fact.
@@ -200,9 +200,7 @@ impl Reader {
             return Some(Input::Answers(std::mem::take(&mut self.answers)));
         }
         // What is left of a round that was not completed.
-        let rest = self.end_round(self.round.started);
-        let is_empty = matches!(&rest, Input::Round(round) if round.chunks.is_empty() && round.synthesized.is_empty());
-        (!is_empty).then_some(rest)
+        (!self.round.is_empty()).then(|| Input::Round(self.round.finish(Time(0))))
     }
 
     /// Reads records up to one that completes a piece of input.
@@ -234,21 +232,36 @@ impl Reader {
         if record.frame.kind >= kind::FIRST {
             return None;
         }
-        let cpu = cpu(&self.begin.session.events, &record.frame)?;
-        if self.round_bytes + record.bytes.len() > ROUND_MAX {
+        let cpu = match self.recent_event.filter(|recent| recent.is_of(&record.frame)) {
+            Some(recent) => record.frame.body.get(recent.cpu_at..)?.first_chunk().copied().map(u32::from_le_bytes)?,
+            None => self.cpu(&record.frame)?,
+        };
+        if self.round.bytes() + record.bytes.len() > ROUND_MAX {
             self.damages.push(Damage::Endless { at });
             self.has_ended = true;
             return None;
         }
-        self.round_bytes += record.bytes.len();
-        let chunks = &mut self.round.chunks;
-        let spare = &mut self.spare;
-        let index = *self.chunk_of_cpu.entry(cpu).or_insert_with(|| {
-            chunks.push(Chunk { cpu, form: Form::Records, bytes: spare.pop().unwrap_or_default() });
-            chunks.len() - 1
-        });
-        chunks[index].bytes.extend(record.bytes);
+        self.round.record(cpu, record.bytes);
         None
+    }
+
+    /// Returns the CPU of a record, whose event has the layout of files; `None` if it is of no event of the file, or
+    /// too short.
+    fn cpu(&mut self, frame: &Frame) -> Option<u32> {
+        let table = &self.begin.session.events;
+        let is_sample = frame.kind == frame::kind::SAMPLE;
+        let id = if is_sample { frame.body.first_chunk() } else { frame.body.last_chunk() };
+        let id = u64::from_le_bytes(*id?);
+        let layout = table.get(*table.ids.get(&id)?)?.sample_type;
+        let at = match is_sample {
+            // The CPU follows identifier, task and time, and what else the layout has before it.
+            true => 24 + 8 * (layout & (field::IP | field::ADDR)).count_ones() as usize,
+            false => frame.body.len().checked_sub(16)?,
+        };
+        if is_sample {
+            self.recent_event = Some(RecentEvent { id, cpu_at: at });
+        }
+        frame.body.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)
     }
 
     fn fact(&mut self, fact: Fact) -> Option<Input> {
@@ -259,7 +272,7 @@ impl Reader {
                 self.answers.push((time, record));
                 return None;
             }
-            Fact::Synthesized(time, record) => self.round.synthesized.push((time, record)),
+            Fact::Synthesized(time, record) => self.round.synthesized(time, record),
             Fact::Unreadable(records) => self.unreadable += records,
             Fact::End => self.has_ended = true,
             Fact::File(file) => self.files.add(file),
@@ -267,25 +280,15 @@ impl Reader {
             // A second beginning would contradict the first one.
             Fact::Begin(_) => {}
             Fact::Round { started } => {
-                let round = self.end_round(started);
+                let round = Input::Round(self.round.finish(started));
                 if answers.is_empty() {
                     return Some(round);
                 }
                 self.waiting = Some(round);
             }
-            Fact::Pages { cpu, bytes } => {
-                self.round_bytes += bytes.len();
-                self.round.chunks.push(Chunk { cpu, form: Form::Pages, bytes });
-            }
+            Fact::Pages { cpu, bytes } => self.round.pages(cpu, bytes),
         }
         (!answers.is_empty()).then_some(Input::Answers(answers))
-    }
-
-    fn end_round(&mut self, started: Time) -> Input {
-        self.chunk_of_cpu.clear();
-        self.round_bytes = 0;
-        let round = std::mem::take(&mut self.round);
-        Input::Round(Round { started, ..round })
     }
 }
 
@@ -299,17 +302,19 @@ fn raw_of_fact(record: FileRecord<'_>) -> &[u8] {
     record.frame.body.get(36..).unwrap_or_default()
 }
 
-/// Returns the CPU of a record, whose event has the layout of files; `None` if it is of no event of the file, or too
-/// short.
-fn cpu(table: &EventTable, frame: &Frame) -> Option<u32> {
-    let is_sample = frame.kind == frame::kind::SAMPLE;
-    let id = if is_sample { frame.body.first_chunk() } else { frame.body.last_chunk() };
-    let event = table.ids.get(&u64::from_le_bytes(*id?))?;
-    let layout = table.get(*event)?.sample_type;
-    let at = match is_sample {
-        // The CPU follows identifier, task and time, and what else the layout has before it.
-        true => 24 + 8 * (layout & (field::IP | field::ADDR)).count_ones() as usize,
-        false => frame.body.len().checked_sub(16)?,
-    };
-    frame.body.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)
+/// The event of the last sample: records come in bursts of one event.
+#[derive(Clone, Copy)]
+struct RecentEvent {
+    /// Its identifier.
+    id: u64,
+    /// Where its samples have their CPU.
+    cpu_at: usize,
+}
+
+impl RecentEvent {
+    /// Returns whether a record is a sample of this event.
+    #[inline]
+    fn is_of(&self, frame: &Frame) -> bool {
+        frame.kind == frame::kind::SAMPLE && frame.body.first_chunk().is_some_and(|id| u64::from_le_bytes(*id) == self.id)
+    }
 }
