@@ -6,9 +6,11 @@
 //! as lost.
 
 mod convert;
+mod display;
 mod end;
 mod initial_state;
 mod outline;
+mod read_ahead;
 mod record;
 mod recorder;
 mod replay;

@@ -83,7 +83,7 @@ fn merge(form: Form, bytes: &[u8]) {
     for started in [Time(1 << 32), Time(1 << 33)] {
         let chunks = [0, 1].map(|cpu| Chunk { cpu, form, bytes: bytes.to_vec() });
         merge.add(&table, Round { started, chunks: chunks.into(), synthesized: Vec::new() });
-        merge.release(&table, |_| {});
+        merge.release(&table, usize::MAX, |_| {});
     }
-    merge.release_all(&table, |_| {});
+    merge.release_all(&table, usize::MAX, |_| {});
 }

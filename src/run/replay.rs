@@ -2,6 +2,7 @@
 //!
 //! A replay needs no privileges and reads nothing of the present machine.
 
+use super::read_ahead::Source;
 use super::sentences;
 use super::sinks::{Planned, Tasks, is_interleaved};
 use super::verdict::Selection;
@@ -23,7 +24,7 @@ use crate::stack::naming::{Fetch, Naming, Wanted};
 use crate::stack::symbols::{Options, ReadAt};
 use crate::sys::exit_code::ExitCode;
 use crate::text::os_error::without_error_numbers;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +35,7 @@ use std::sync::{Arc, PoisonError};
 ///
 /// # Errors
 /// A filter does not apply to the recording, or the output cannot be opened.
-pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -> anyhow::Result<ExitCode> {
+pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> anyhow::Result<ExitCode> {
     interrupt::block_signals()?;
     let session = Arc::new(session(request, reader.begin().session.clone(), has_own_selection));
     let tasks = Tasks::of_recording(session.scope);
@@ -46,25 +47,30 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
              day count from the beginning of 1970"
         );
     }
-    let sinks = Planned::new(request, Output::open(&request.output)?, &tasks)?;
+    let output = Output::open(&request.output)?;
+    let sinks = Planned::new(request, output, &tasks)?;
     let enough = Arc::new(AtomicBool::new(false));
     let pending_after = shows_pending.then_some(PENDING_AFTER);
     let engine = Engine::new(&session, pending_after, Box::new(reader.files()));
     let shown = Shown { gate: shown, selection: Selection::of(request), enough: Arc::clone(&enough) };
     let naming = naming(request, reader.files(), reader.kernel_symbols());
-    let mut work = Work::new(session, engine, shown, sinks.create(), (naming, |_| Vec::new())).deferring(request.graphs.names_at_end);
+    let has_cpus = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
+    let work = Work::new(session, engine, shown, sinks.create(), (naming, |_| Vec::new())).deferring(request.graphs.names_at_end);
+    let mut work = if has_cpus { work.apart().context("cannot create the thread that writes the output")? } else { work };
+    let mut source = Source::new(reader, has_cpus).context("cannot create the thread that reads the recording")?;
     let mut events = Vec::new();
-    while let Some(input) = reader.next_input() {
+    while let Some(input) = source.next_input() {
         if !request.run.quiet {
             say_notices(&input);
         }
         work.process(input, &mut events);
-        reader.recycle(work.spent());
+        source.recycle(work.spent());
         if enough.load(Ordering::Relaxed) || interrupt::first().is_some() {
             break;
         }
     }
     let outcome = work.finish(&mut events);
+    let (damages, unreadable) = source.finish();
     for sentence in sentences::missing_data(&outcome.verdict) {
         say!("rtrace: {sentence}");
     }
@@ -75,12 +81,12 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
     for sentence in sentences::account(&outcome.verdict, &request.run, outcome.is_quiet()) {
         say!("rtrace: {sentence}");
     }
-    say_damages(reader.damages(), reader.unreadable());
-    let is_incomplete = !reader.damages().is_empty() || outcome.verdict.lost_records > 0 || outcome.verdict.given_up > 0;
+    say_damages(&damages, unreadable);
+    let is_incomplete = !damages.is_empty() || outcome.verdict.lost_records > 0 || outcome.verdict.given_up > 0;
     Ok(match failed {
         Some(_) => ExitCode::Failed,
         None if request.run.strict && is_incomplete => ExitCode::Lost,
-        None if reader.damages().iter().any(|damage| *damage != Damage::NotFinished) => ExitCode::Failed,
+        None if damages.iter().any(|damage| *damage != Damage::NotFinished) => ExitCode::Failed,
         None => ExitCode::Success,
     })
 }
