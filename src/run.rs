@@ -10,6 +10,7 @@ mod display;
 mod end;
 mod initial_state;
 mod outline;
+mod progress;
 mod read_ahead;
 mod record;
 mod recorder;

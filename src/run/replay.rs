@@ -2,6 +2,7 @@
 //!
 //! A replay needs no privileges and reads nothing of the present machine.
 
+use super::progress::Progress;
 use super::read_ahead::Source;
 use super::sentences;
 use super::sinks::{Planned, Tasks, is_interleaved};
@@ -48,6 +49,7 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
         );
     }
     let output = Output::open(&request.output)?;
+    let mut progress = Progress::new(request, &output);
     let sinks = Planned::new(request, output, &tasks)?;
     let enough = Arc::new(AtomicBool::new(false));
     let pending_after = shows_pending.then_some(PENDING_AFTER);
@@ -65,10 +67,12 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
         }
         work.process(input, &mut events);
         source.recycle(work.spent());
+        progress.show(source.progress());
         if enough.load(Ordering::Relaxed) || interrupt::first().is_some() {
             break;
         }
     }
+    progress.end();
     let outcome = work.finish(&mut events);
     let (damages, unreadable) = source.finish();
     for sentence in sentences::missing_data(&outcome.verdict) {
