@@ -80,7 +80,7 @@ impl Abi {
     }
 }
 
-/// One event of one task, with its time and CPU.
+/// One event of one task, with its time and CPU. It is moved several times on its way, so what makes it large is boxed.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// The time of the event's line: the end of a call, or the tick at which a call is reported as pending. Events
@@ -124,12 +124,12 @@ pub enum EventKind {
         /// The call chain, if one was requested and recorded.
         stack: Option<Arc<Stack>>,
         /// The place that the function returned to, for a return probe in a program.
-        caller: Option<Caller>,
+        caller: Option<Box<Caller>>,
         /// The call at whose entry or exit the tracepoint is, as far as it is known at that moment.
         call: Option<Arc<Call>>,
     },
     /// A page fault.
-    Fault(Fault),
+    Fault(Box<Fault>),
     /// A signal that is delivered to the task, or that was sent to the task and kills it or is ignored.
     Signal(Box<Signal>),
     /// The task created a child task.
@@ -159,7 +159,8 @@ impl EventKind {
     pub fn stack(&self) -> Option<&Stack> {
         match self {
             EventKind::Call(call) | EventKind::Pending(call) => call.stack.as_deref(),
-            EventKind::Tracepoint { stack, .. } | EventKind::Fault(Fault { stack, .. }) => stack.as_deref(),
+            EventKind::Tracepoint { stack, .. } => stack.as_deref(),
+            EventKind::Fault(fault) => fault.stack.as_deref(),
             _ => None,
         }
     }
@@ -167,7 +168,7 @@ impl EventKind {
     /// Returns the place that a program's function returned to, if the event is a return probe that recorded it.
     pub fn caller(&self) -> Option<&Caller> {
         match self {
-            EventKind::Tracepoint { caller, .. } => caller.as_ref(),
+            EventKind::Tracepoint { caller, .. } => caller.as_deref(),
             _ => None,
         }
     }

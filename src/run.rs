@@ -6,10 +6,13 @@
 //! as lost.
 
 mod convert;
+mod display;
 mod end;
 mod initial_state;
 mod outline;
 mod programs;
+mod progress;
+mod read_ahead;
 mod record;
 mod recorder;
 mod replay;

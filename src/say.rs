@@ -14,6 +14,7 @@ use crate::text::escape;
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Prints a message like `eprintln!`, but without a panic if stderr has no reader (`rtrace … 2>&1 | head -n 1`): rtrace
@@ -33,6 +34,11 @@ enum Stderr {
 
 static STDERR: Mutex<Stderr> = Mutex::new(Stderr::NotYetOpen);
 
+/// The last line on stderr is one that the next message replaces.
+static IS_TRANSIENT: AtomicBool = AtomicBool::new(false);
+/// Carriage return, and ECMA-48's EL: erase the line from the cursor on.
+const ERASE: &[u8] = b"\r\x1b[K";
+
 /// Writes a message with a single write, so that no other process's line comes in between. Its further lines are
 /// indented.
 pub fn line(text: fmt::Arguments) {
@@ -51,12 +57,26 @@ pub fn list(label: &str, text: &str) {
     write(&message(text.trim_end(), label));
 }
 
+/// Shows a line until the next message, or until [`end_transient`]. stderr is a terminal.
+pub fn transient(text: &str) {
+    let mut line = Vec::new();
+    escape::controls(&mut line, text.as_bytes());
+    write(&line);
+    IS_TRANSIENT.store(true, Ordering::Relaxed);
+}
+
+/// Erases the line that [`transient`] has shown.
+pub fn end_transient() {
+    write(&[]);
+}
+
 /// Writes a message. After a write was given up because rtrace was asked to end, messages are discarded.
 fn write(message: &[u8]) {
     let mut stderr = STDERR.lock().unwrap_or_else(PoisonError::into_inner);
     if matches!(*stderr, Stderr::NotYetOpen) {
         *stderr = Stream::shared(io::stderr().as_fd(), Waiter::Main).map_or(Stderr::Gone, Stderr::Open);
     }
+    let message = if IS_TRANSIENT.swap(false, Ordering::Relaxed) { &[ERASE, message].concat() } else { message };
     if let Stderr::Open(stream) = &mut *stderr
         && let Err(unwritten) = stream.write_all(message)
         && is_given_up(&unwritten.error)

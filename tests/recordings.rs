@@ -13,6 +13,15 @@ fn rtrace(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rtrace")).arg("--no-config").args(words).output().expect("rtrace can be started")
 }
 
+/// Runs rtrace on one CPU, where a replay has a single thread.
+fn rtrace_on_one_cpu(words: &[&str]) -> Output {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("every kernel has it").trim();
+    let first = allowed.split([',', '-']).next().unwrap();
+    let mut taskset = Command::new("taskset");
+    taskset.args(["-c", first, env!("CARGO_BIN_EXE_rtrace"), "--no-config"]).args(words).output().expect("util-linux is installed")
+}
+
 fn recordings() -> Vec<PathBuf> {
     let entries = fs::read_dir(RECORDINGS).expect("the directory is in the repository");
     let mut all: Vec<PathBuf> =
@@ -30,7 +39,9 @@ fn recordings_are_shown_in_each_style_as_when_they_were_made() {
     for recording in recordings() {
         for (ending, options) in styles {
             let name = recording.to_str().expect("it is UTF-8");
-            let run = rtrace(&[&["-i", name, "-o", "-"], options].concat());
+            let words = [&["-i", name, "-o", "-"], options].concat();
+            let run = rtrace(&words);
+            assert!(rtrace_on_one_cpu(&words) == run, "{name} {options:?}: the number of CPUs changes nothing");
             let said = fs::read_to_string(recording.with_extension(format!("{ending}.said"))).unwrap_or_default();
             assert_eq!((run.status.code(), String::from_utf8_lossy(&run.stderr)), (Some(0), said.into()), "{name} {options:?}");
             let expected = fs::read_to_string(recording.with_extension(ending)).expect("it was made with the recording");

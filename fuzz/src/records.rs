@@ -70,7 +70,7 @@ fn call(raw: &[u8]) {
         injected: Injected::default(),
         detached: false,
     };
-    let _ = records::add_pieces(seen.pieces, &mut call);
+    records::add_pieces(seen.pieces, &mut call, |_, _| {});
     for piece in &call.pieces {
         assert!(call.payload.get(piece.start as usize..(piece.start + piece.len) as usize).is_some(), "pieces are within the payload");
     }
@@ -83,7 +83,7 @@ fn merge(form: Form, bytes: &[u8]) {
     for started in [Time(1 << 32), Time(1 << 33)] {
         let chunks = [0, 1].map(|cpu| Chunk { cpu, form, bytes: bytes.to_vec() });
         merge.add(&table, Round { started, chunks: chunks.into(), synthesized: Vec::new() });
-        merge.release(&table, |_| {});
+        merge.release(&table, usize::MAX, |_| {});
     }
-    merge.release_all(&table, |_| {});
+    merge.release_all(&table, usize::MAX, |_| {});
 }

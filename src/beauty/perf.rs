@@ -82,7 +82,7 @@ impl Perf {
             EventKind::Lost(loss) => self.lost(out, event, *loss),
             EventKind::Tracepoint { event: index, raw, caller, call, .. } => {
                 if let Some(spec) = context.session.events.get(*index).filter(|spec| spec.shown) {
-                    self.tracepoint(out, event, (*index, spec), (raw, caller.as_ref(), call.as_deref()), context);
+                    self.tracepoint(out, event, (*index, spec), (raw, caller.as_deref(), call.as_deref()), context);
                 }
             }
             EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) | EventKind::Notice(_) => {}

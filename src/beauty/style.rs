@@ -31,7 +31,7 @@ impl StyleContext<'_> {
 }
 
 /// A format for events.
-pub trait Style {
+pub trait Style: Send {
     /// Returns the text that each file of the output begins with.
     fn header(&self) -> &[u8] {
         &[]

@@ -32,7 +32,7 @@ pub fn print(path: &Path) -> anyhow::Result<ExitCode> {
         match input {
             Input::Round(round) => {
                 merge.add(&table, round);
-                merge.release(&table, |record| script.record(&record));
+                merge.release(&table, usize::MAX, |record| script.record(&record));
                 reader.recycle(merge.spent());
             }
             Input::Answers(answers) => answers.into_iter().for_each(|(time, record)| merge.synthesized(time, record)),
@@ -41,7 +41,7 @@ pub fn print(path: &Path) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::Success);
         }
     }
-    merge.release_all(&table, |record| script.record(&record));
+    merge.release_all(&table, usize::MAX, |record| script.record(&record));
     script.write()?;
     let damages = reader.damages();
     for damage in damages {

@@ -12,10 +12,9 @@ use crate::event::{Call, Event, EventKind, ExitState, TaskEnd};
 use crate::sink::{Sink, TraceResult};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most different calls and programs in the outline of one recording: some hundred MiB.
 const KEPT_MAX: usize = 2_000_000;
@@ -50,10 +49,10 @@ struct State {
 
 /// Collects what the events of one recording say.
 #[derive(Debug)]
-pub struct Outliner(Rc<RefCell<State>>);
+pub struct Outliner(Arc<Mutex<State>>);
 
 /// The sink of an [`Outliner`].
-struct Collector(Rc<RefCell<State>>);
+struct Collector(Arc<Mutex<State>>);
 
 impl Outliner {
     /// Returns an outliner that uses the words of the recording before.
@@ -67,7 +66,7 @@ impl Outliner {
             ends: BTreeMap::new(),
             complaint: None,
         };
-        Outliner(Rc::new(RefCell::new(State {
+        Outliner(Arc::new(Mutex::new(State {
             words,
             outline: Outline { nodes: vec![root], left_out: 0 },
             children: FxHashMap::default(),
@@ -79,21 +78,21 @@ impl Outliner {
     }
 
     /// Returns the sink that takes the events.
-    pub fn sink(&self) -> Box<dyn Sink> {
-        Box::new(Collector(Rc::clone(&self.0)))
+    pub fn sink(&self) -> Box<dyn Sink + Send> {
+        Box::new(Collector(Arc::clone(&self.0)))
     }
 
     /// Returns the outline, and the words in it. The sink takes nothing from then on.
     pub fn finish(self) -> (Outline, Words) {
         let empty = Outline { nodes: Vec::new(), left_out: 0 };
-        let state = &mut *self.0.borrow_mut();
+        let state = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (std::mem::replace(&mut state.outline, empty), std::mem::take(&mut state.words))
     }
 }
 
 impl Sink for Collector {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
-        self.0.borrow_mut().event(event, view);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).event(event, view);
         Ok(())
     }
 

@@ -15,8 +15,13 @@ use crate::source::{Input, Round};
 use crate::stack::library::Closed;
 use crate::stack::library::{Library, Open};
 use crate::syscall::ledger::Ledger;
+use crate::task::tasks::Change;
 use crate::task::{ProcRead, Tasks};
 use follow::Follower;
+
+/// The number of records that [`Engine::advance`] processes at most. Their events, which a caller shows before it goes
+/// on, fit into the cache of a CPU; those of a whole round would pass through memory.
+const RECORDS_AT_ONCE: usize = 256;
 
 /// The state of one run. Its events follow from the session and from what is passed to [`Engine::input`]; their stacks
 /// also from the files of the processes.
@@ -25,6 +30,8 @@ pub struct Engine {
     follower: Follower,
     /// The reads of /proc that the last round has made necessary.
     reads: Vec<ProcRead>,
+    /// A round was added that is not processed completely.
+    has_round: bool,
 }
 
 impl Engine {
@@ -32,22 +39,44 @@ impl Engine {
     /// with `None`, none is reported before the end. `files` opens the files that processes have mapped, for unwinding.
     pub fn new(session: &Session, pending_after: Option<u64>, files: Box<dyn Open>) -> Engine {
         let follower = Follower::new(session, pending_after, crate::beauty::tables::SYSCALLS, files);
-        Engine { merge: Merge::new(), follower, reads: Vec::new() }
+        Engine { merge: Merge::new(), follower, reads: Vec::new(), has_round: false }
     }
 
     /// As [`Engine::new`], with other rows than the built-in ones.
     #[cfg(test)]
     fn with_rows(session: &Session, pending_after: Option<u64>, rows: &'static [crate::beauty::row::Syscall]) -> Engine {
         let follower = Follower::new(session, pending_after, rows, Box::new(Closed));
-        Engine { merge: Merge::new(), follower, reads: Vec::new() }
+        Engine { merge: Merge::new(), follower, reads: Vec::new(), has_round: false }
     }
 
     /// Takes one piece of input; events that are due are appended to `events` in order.
     pub fn input(&mut self, session: &Session, input: Input, events: &mut Vec<Event>) {
+        self.add(session, input);
+        while self.advance(session, events) {}
+    }
+
+    /// Takes one piece of input. What is due is processed by [`Engine::advance`].
+    pub fn add(&mut self, session: &Session, input: Input) {
         match input {
-            Input::Round(round) => self.round(session, round, events),
+            Input::Round(round) => self.round(session, round),
             Input::Answers(records) => records.into_iter().for_each(|(time, record)| self.merge.synthesized(time, record)),
         }
+    }
+
+    /// Processes some of the records that are due; their events are appended to `events` in order. Returns whether more
+    /// are due, for which it is called again before more input is added.
+    pub fn advance(&mut self, session: &Session, events: &mut Vec<Event>) -> bool {
+        if !self.has_round {
+            return false;
+        }
+        let has_more = self.merge.release(&session.events, RECORDS_AT_ONCE, |record| self.follower.record(record, events));
+        if !has_more {
+            self.has_round = false;
+            self.follower.tick(self.merge.horizon(), events);
+            self.reads = self.follower.take_reads();
+            self.follower.trouble(self.merge.trouble());
+        }
+        has_more
     }
 
     /// Takes the reads of /proc that the last round has made necessary. Their answers are the next input. In a replay
@@ -56,7 +85,7 @@ impl Engine {
         std::mem::take(&mut self.reads)
     }
 
-    fn round(&mut self, session: &Session, round: Round, events: &mut Vec<Event>) {
+    fn round(&mut self, session: &Session, round: Round) {
         let full: Vec<u32> = round
             .synthesized
             .iter()
@@ -66,15 +95,17 @@ impl Engine {
         self.follower.gaps_ahead(self.merge.gaps_ahead());
         let merge = &self.merge;
         self.follower.gaps_ahead(full.into_iter().map(|cpu| (cpu, merge.last_of_ring(cpu))));
-        self.merge.release(&session.events, |record| self.follower.record(record, events));
-        self.follower.tick(self.merge.horizon(), events);
-        self.reads = self.follower.take_reads();
-        self.follower.trouble(self.merge.trouble());
+        self.has_round = true;
+    }
+
+    /// Processes some of the records that are left at the end of the stream, as [`Engine::advance`] does.
+    pub fn advance_to_end(&mut self, session: &Session, events: &mut Vec<Event>) -> bool {
+        self.merge.release_all(&session.events, RECORDS_AT_ONCE, |record| self.follower.record(record, events))
     }
 
     /// Ends the stream: all events that are still held are emitted, and calls in flight are reported.
     pub fn end(&mut self, session: &Session, events: &mut Vec<Event>) {
-        self.merge.release_all(&session.events, |record| self.follower.record(record, events));
+        while self.advance_to_end(session, events) {}
         self.follower.end(events);
         self.follower.trouble(self.merge.trouble());
         if session.of_cgroup {
@@ -91,6 +122,16 @@ impl Engine {
     /// Counts calls whose records were not read, because no event follows from them that is shown.
     pub fn pass_over(&mut self, calls: u64) {
         self.follower.pass_over(calls);
+    }
+
+    /// Keeps the changes of tasks for [`Engine::take_changes`].
+    pub fn keep_changes(&mut self) {
+        self.follower.tasks.keep_changes();
+    }
+
+    /// Takes the changes of tasks since the last call, for a copy of [`Engine::tasks`].
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        self.follower.tasks.take_changes()
     }
 
     /// Takes rendered events back, to reuse their memory.

@@ -126,6 +126,14 @@ impl AnyReader {
         }
     }
 
+    /// Returns the number of bytes of the records that were read, and that of all of them.
+    pub fn progress(&self) -> (u64, u64) {
+        match self {
+            AnyReader::Own(reader) => reader.progress(),
+            AnyReader::Perf(reader) => reader.progress(),
+        }
+    }
+
     /// Takes the emptied buffers of chunks for reuse.
     pub fn recycle(&mut self, spent: Round) {
         match self {

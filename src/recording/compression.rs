@@ -7,7 +7,7 @@
 
 use zstd_safe::{CCtx, DCtx, InBuffer, OutBuffer};
 
-/// How many bytes are unpacked at once. zstd writes at most one block of 128 KiB.
+/// How many bytes there is room for at least when bytes are unpacked. zstd writes at most one block of 128 KiB.
 const STEP_BYTES: usize = 128 << 10;
 
 /// The most bytes of its own that a stream may ask to remember. perf's levels need 128 MiB at most.
@@ -16,7 +16,6 @@ const WINDOW_LOG_MAX: u32 = 27;
 /// A reader of compressed bytes.
 pub struct Unpacker {
     context: DCtx<'static>,
-    step: Vec<u8>,
 }
 
 impl std::fmt::Debug for Unpacker {
@@ -31,7 +30,7 @@ impl Unpacker {
         let mut context = DCtx::create();
         // It is below zstd's own limit, so it cannot be refused.
         let _ = context.set_parameter(zstd_safe::DParameter::WindowLogMax(WINDOW_LOG_MAX));
-        Unpacker { context, step: Vec::with_capacity(STEP_BYTES) }
+        Unpacker { context }
     }
 
     /// Appends what the next bytes of the stream hold to `out`, which grows to at most `out_max` bytes.
@@ -42,17 +41,18 @@ impl Unpacker {
     pub fn unpack(&mut self, bytes: &[u8], out: &mut Vec<u8>, out_max: usize) -> Result<(), String> {
         let mut input = InBuffer::around(bytes);
         loop {
-            self.step.clear();
-            let mut output = OutBuffer::around(&mut self.step);
+            let begin = out.len();
+            out.reserve(STEP_BYTES);
+            let mut output = OutBuffer::around_pos(out, begin);
             self.context
                 .decompress_stream(&mut output, &mut input)
                 .map_err(|code| format!("cannot be decompressed: {}", zstd_safe::get_error_name(code)))?;
-            if out.len() + self.step.len() > out_max {
+            if out.len() > out_max {
+                out.truncate(begin);
                 return Err(format!("holds more than {out_max} bytes, which no recorder writes"));
             }
-            out.extend(&self.step);
             // More may be waiting inside when the output was full.
-            if input.pos == bytes.len() && self.step.len() < self.step.capacity() {
+            if input.pos == bytes.len() && out.len() < out.capacity() {
                 return Ok(());
             }
         }

@@ -17,6 +17,7 @@ mod of_perf;
 mod packed_records;
 mod reader;
 mod record_stream;
+mod round_builder;
 mod sections;
 mod tracing_data;
 mod writer;

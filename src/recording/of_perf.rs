@@ -20,11 +20,10 @@ use super::fact::Begin;
 use super::layout::{Header, kind};
 use super::reader::Damage;
 use super::record_stream::{RecordStream, Regular};
+use super::round_builder::RoundBuilder;
 use crate::event::{EventIndex, Synthesized, Time};
-use crate::source::frame;
-use crate::source::{Chunk, Form, Input, Round};
+use crate::source::{Input, Round, frame};
 use normalize::{Normalized, Normalizer};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::PoisonError;
@@ -54,11 +53,7 @@ pub struct PerfReader {
     normalizer: Normalizer,
     side_band: EventIndex,
     has_wall_clock: bool,
-    round: Round,
-    /// The index in `round.chunks` of the chunk of each CPU.
-    chunk_of_cpu: FxHashMap<u32, usize>,
-    round_bytes: usize,
-    spare: Vec<Vec<u8>>,
+    round: RoundBuilder,
     /// The record that is being rewritten.
     record: Vec<u8>,
     /// The time of the newest record.
@@ -95,10 +90,7 @@ impl PerfReader {
             normalizer,
             side_band,
             has_wall_clock,
-            round: Round::default(),
-            chunk_of_cpu: FxHashMap::default(),
-            round_bytes: 0,
-            spare: Vec::new(),
+            round: RoundBuilder::default(),
             record: Vec::new(),
             newest: Time(0),
             before: Time(0),
@@ -135,9 +127,14 @@ impl PerfReader {
         self.unreadable
     }
 
+    /// Returns the number of bytes of the records that were read, and that of all of them.
+    pub fn progress(&self) -> (u64, u64) {
+        self.stream.progress()
+    }
+
     /// Takes the emptied buffers of chunks for reuse.
     pub fn recycle(&mut self, spent: Round) {
-        self.spare.extend(spent.chunks.into_iter().map(|chunk| chunk.bytes));
+        self.round.recycle(spent);
     }
 
     /// Returns the next round; `None` at the end of the file, or where it cannot be read any further.
@@ -171,7 +168,7 @@ impl PerfReader {
                 Err(fault) => self.cannot_read(Damage::Record { at, fault }),
             }
             let round_max = if self.has_marks { ROUND_MAX } else { UNMARKED_ROUND_BYTES };
-            if self.round_bytes >= round_max {
+            if self.round.bytes() >= round_max {
                 return Some(self.end_round());
             }
         }
@@ -185,22 +182,14 @@ impl PerfReader {
             self.record[time_at..][..8].copy_from_slice(&self.before.0.to_le_bytes());
         }
         self.newest = self.newest.max(time);
-        self.round_bytes += self.record.len();
-        let (chunks, spare) = (&mut self.round.chunks, &mut self.spare);
-        let index = *self.chunk_of_cpu.entry(cpu).or_insert_with(|| {
-            chunks.push(Chunk { cpu, form: Form::Records, bytes: spare.pop().unwrap_or_default() });
-            chunks.len() - 1
-        });
-        chunks[index].bytes.extend(&self.record);
+        self.round.record(cpu, &self.record);
     }
 
     /// Ends a round. What comes after the end of the next one is not older than the newest record of this one: perf
     /// writes a mark when it has read all rings, and sorts the records by this rule itself.
     fn end_round(&mut self) -> Input {
-        self.chunk_of_cpu.clear();
-        self.round_bytes = 0;
         self.before = self.newest;
-        Input::Round(Round { started: self.newest, ..std::mem::take(&mut self.round) })
+        Input::Round(self.round.finish(self.newest))
     }
 
     /// Adds the numbers of lost records. The counts of the events, if perf wrote them, are of the same records as those
@@ -211,7 +200,7 @@ impl PerfReader {
         *self.lost.of_events.entry(self.side_band.0).or_default() += others;
         let lost = std::mem::take(&mut self.lost.of_events).into_iter().filter(|(_, records)| *records > 0);
         let facts = lost.map(|(event, records)| (self.newest, Synthesized::Lost { event: EventIndex(event), records }));
-        self.round.synthesized.extend(facts);
+        facts.for_each(|(time, lost)| self.round.synthesized(time, lost));
     }
 
     fn cannot_read(&mut self, damage: Damage) {

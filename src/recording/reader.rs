@@ -9,15 +9,14 @@ use super::index::Index;
 use super::layout::{HEADER_BYTES, Header, Section, feature, kind};
 use super::record_stream::{FileRecord, RecordStream, Regular};
 use crate::bpf::record::packed::{CallLayout, Unpacker};
+use super::round_builder::RoundBuilder;
 use crate::event::{Synthesized, Time};
-use crate::session::EventTable;
 use crate::source::frame::{self, Frame, field};
 use crate::source::restore::PackedRecord;
 use crate::source::rewrite::is_packed;
-use crate::source::{Chunk, Form, Input, Round};
+use crate::source::{Input, Round};
 use crate::stack::symbols::ReadAt;
 use anyhow::{Context, anyhow, bail};
-use rustc_hash::FxHashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -110,12 +109,10 @@ pub struct Reader {
     unpacker: Unpacker,
     assembler: Assembler,
     /// The input that is being read.
-    round: Round,
-    /// The index in `round.chunks` of the chunk of each CPU.
-    chunk_of_cpu: FxHashMap<u32, usize>,
-    round_bytes: usize,
+    round: RoundBuilder,
+    /// The event of the last sample.
+    recent_event: Option<RecentEvent>,
     answers: Vec<(Time, Synthesized)>,
-    spare: Vec<Vec<u8>>,
     /// Input that follows the one that was returned.
     waiting: Option<Input>,
     /// What is wrong with the file, in the order in which it was found.
@@ -151,11 +148,9 @@ impl Reader {
             begin: Begin::default(),
             unpacker: Unpacker::new(&CallLayout::default()).map_err(|why| anyhow!("it {why}"))?,
             assembler: Assembler::default(),
-            round: Round::default(),
-            chunk_of_cpu: FxHashMap::default(),
-            round_bytes: 0,
+            round: RoundBuilder::default(),
+            recent_event: None,
             answers: Vec::new(),
-            spare: Vec::new(),
             waiting: None,
             damages: Vec::new(),
             unreadable: 0,
@@ -181,6 +176,11 @@ impl Reader {
     /// Returns the number of records that the recorder could not read, as far as the file was read.
     pub fn unreadable(&self) -> u64 {
         self.unreadable
+    }
+
+    /// Returns the number of bytes of the records that were read, and that of all of them.
+    pub fn progress(&self) -> (u64, u64) {
+        self.stream.as_ref().map_or((0, 0), RecordStream::progress)
     }
 
     /// Returns the files of the traced machine. A file is there before the records that need it.
@@ -241,7 +241,7 @@ impl Reader {
 
     /// Takes the emptied buffers of chunks for reuse.
     pub fn recycle(&mut self, spent: Round) {
-        self.spare.extend(spent.chunks.into_iter().map(|chunk| chunk.bytes));
+        self.round.recycle(spent);
     }
 
     /// Reads the first fact.
@@ -275,9 +275,7 @@ impl Reader {
             return Some(Input::Answers(std::mem::take(&mut self.answers)));
         }
         // What is left of a round that was not completed.
-        let rest = self.end_round(self.round.started);
-        let is_empty = matches!(&rest, Input::Round(round) if round.chunks.is_empty() && round.synthesized.is_empty());
-        (!is_empty).then_some(rest)
+        (!self.round.is_empty()).then(|| Input::Round(self.round.finish(Time(0))))
     }
 
     /// Reads records up to one that completes a piece of input.
@@ -309,29 +307,50 @@ impl Reader {
         if record.frame.kind >= kind::FIRST {
             return None;
         }
-        let layout = layout(&self.begin.session.events, &record.frame)?;
-        let packed = is_packed(layout).then(|| PackedRecord::parse(record.frame, layout));
-        let Some(cpu) = packed.map_or_else(|| cpu(layout, &record.frame), |packed| packed.map(|packed| packed.cpu)) else {
+        let sample = match self.recent_event.filter(|recent| recent.is_of(&record.frame)) {
+            Some(recent) => Some(recent),
+            None => self.event(&record.frame)?,
+        };
+        let packed = sample.filter(|sample| sample.is_packed).map(|sample| PackedRecord::parse(record.frame, sample.layout));
+        let cpu = match (packed, sample) {
+            (Some(packed), _) => packed.map(|packed| packed.cpu),
+            (None, Some(sample)) => cpu_at(&record.frame, sample.cpu_at),
+            (None, None) => record.frame.body.len().checked_sub(16).and_then(|at| cpu_at(&record.frame, at)),
+        };
+        let Some(cpu) = cpu else {
             self.damages.extend(packed.map(|_| Damage::Packed { at }));
             return None;
         };
-        let index = *self.chunk_of_cpu.entry(cpu).or_insert_with(|| {
-            self.round.chunks.push(Chunk { cpu, form: Form::Records, bytes: self.spare.pop().unwrap_or_default() });
-            self.round.chunks.len() - 1
-        });
-        let bytes = &mut self.round.chunks[index].bytes;
-        let before = bytes.len();
         match packed.flatten() {
-            Some(packed) if packed.append(&self.unpacker, bytes).is_none() => self.damages.push(Damage::Packed { at }),
-            Some(_) => {}
-            None => bytes.extend(record.bytes),
+            Some(packed) => {
+                let unpacker = &self.unpacker;
+                let is_whole = self.round.append(cpu, |bytes| packed.append(unpacker, bytes).is_some());
+                self.damages.extend((!is_whole).then_some(Damage::Packed { at }));
+            }
+            None => self.round.record(cpu, record.bytes),
         }
-        self.round_bytes += bytes.len() - before;
-        if self.round_bytes > ROUND_MAX {
+        if self.round.bytes() > ROUND_MAX {
             self.damages.push(Damage::Endless { at });
             self.has_ended = true;
         }
         None
+    }
+
+    /// Returns the event of a sample, and `Some(None)` for a record that is no sample; `None` if it is of no event of the
+    /// file, or too short.
+    fn event(&mut self, frame: &Frame) -> Option<Option<RecentEvent>> {
+        let table = &self.begin.session.events;
+        let is_sample = frame.kind == frame::kind::SAMPLE;
+        let id = if is_sample { frame.body.first_chunk() } else { frame.body.last_chunk() };
+        let id = u64::from_le_bytes(*id?);
+        let layout = table.get(*table.ids.get(&id)?)?.sample_type;
+        if !is_sample {
+            return Some(None);
+        }
+        // The CPU follows identifier, task and time, and what else the layout has before it.
+        let cpu_at = 24 + 8 * (layout & (field::IP | field::ADDR)).count_ones() as usize;
+        self.recent_event = Some(RecentEvent { id, layout, is_packed: is_packed(layout), cpu_at });
+        Some(self.recent_event)
     }
 
     fn fact(&mut self, fact: Fact) -> Option<Input> {
@@ -342,7 +361,7 @@ impl Reader {
                 self.answers.push((time, record));
                 return None;
             }
-            Fact::Synthesized(time, record) => self.round.synthesized.push((time, record)),
+            Fact::Synthesized(time, record) => self.round.synthesized(time, record),
             Fact::Unreadable(records) => self.unreadable += records,
             Fact::End => self.has_ended = true,
             Fact::File(file) => self.files.add(file),
@@ -350,25 +369,15 @@ impl Reader {
             // A second beginning would contradict the first one.
             Fact::Begin(_) => {}
             Fact::Round { started } => {
-                let round = self.end_round(started);
+                let round = Input::Round(self.round.finish(started));
                 if answers.is_empty() {
                     return Some(round);
                 }
                 self.waiting = Some(round);
             }
-            Fact::Pages { cpu, bytes } => {
-                self.round_bytes += bytes.len();
-                self.round.chunks.push(Chunk { cpu, form: Form::Pages, bytes });
-            }
+            Fact::Pages { cpu, bytes } => self.round.pages(cpu, bytes),
         }
         (!answers.is_empty()).then_some(Input::Answers(answers))
-    }
-
-    fn end_round(&mut self, started: Time) -> Input {
-        self.chunk_of_cpu.clear();
-        self.round_bytes = 0;
-        let round = std::mem::take(&mut self.round);
-        Input::Round(Round { started, ..round })
     }
 }
 
@@ -382,20 +391,28 @@ fn raw_of_fact(record: FileRecord<'_>) -> &[u8] {
     record.frame.body.get(36..).unwrap_or_default()
 }
 
-/// Returns the layout of the samples of a record's event; `None` if the file has no such event, or if the record is too
-/// short.
-fn layout(table: &EventTable, frame: &Frame) -> Option<u64> {
-    let id = if frame.kind == frame::kind::SAMPLE { frame.body.first_chunk() } else { frame.body.last_chunk() };
-    let event = table.ids.get(&u64::from_le_bytes(*id?))?;
-    Some(table.get(*event)?.sample_type)
+/// Returns the CPU that stands at this place of a record; `None` if the record is too short.
+fn cpu_at(frame: &Frame, at: usize) -> Option<u32> {
+    frame.body.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)
 }
 
-/// Returns the CPU of a record whose event has this layout; `None` if the record is too short.
-fn cpu(layout: u64, frame: &Frame) -> Option<u32> {
-    let at = match frame.kind {
-        // The CPU follows identifier, task and time, and what else the layout has before it.
-        frame::kind::SAMPLE => 24 + 8 * (layout & (field::IP | field::ADDR)).count_ones() as usize,
-        _ => frame.body.len().checked_sub(16)?,
-    };
-    frame.body.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)
+/// The event of the last sample: records come in bursts of one event.
+#[derive(Clone, Copy, Debug)]
+struct RecentEvent {
+    /// Its identifier.
+    id: u64,
+    /// The layout of its samples.
+    layout: u64,
+    /// The calls in its samples are packed.
+    is_packed: bool,
+    /// Where its samples have their CPU, if they are not packed.
+    cpu_at: usize,
+}
+
+impl RecentEvent {
+    /// Returns whether a record is a sample of this event.
+    #[inline]
+    fn is_of(&self, frame: &Frame) -> bool {
+        frame.kind == frame::kind::SAMPLE && frame.body.first_chunk().is_some_and(|id| u64::from_le_bytes(*id) == self.id)
+    }
 }

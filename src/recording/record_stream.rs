@@ -16,8 +16,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// How many bytes are read at once.
-const READ_BYTES: usize = 1 << 20;
+/// How many bytes are read at once: few enough that they are in the cache of a CPU until their records are used.
+const READ_BYTES: usize = 256 << 10;
 
 /// The largest size of a record, and of what follows it in the file without being counted in its size.
 const RECORD_MAX: usize = u16::MAX as usize + 8;
@@ -29,11 +29,13 @@ const UNPACKED_MAX: usize = 512 << 20;
 /// The records of a file.
 pub struct RecordStream {
     file: Box<dyn ReadAt>,
-    /// The place of the next byte to read from the file, and the end of the records.
+    /// The beginning of the records, the place of the next byte to read from the file, and the end of the records.
+    begin: u64,
     next: u64,
     end: u64,
-    /// Bytes of the file, of which those before `at` were used.
+    /// Room for bytes of the file. It has those up to `filled`, of which those before `at` were used.
     window: Vec<u8>,
+    filled: usize,
     at: usize,
     /// What compressed records held, of which the bytes before `unpacked_at` were used.
     unpacked: Vec<u8>,
@@ -74,9 +76,11 @@ impl RecordStream {
         };
         RecordStream {
             file,
+            begin: data.offset,
             next: data.offset,
             end,
-            window: Vec::new(),
+            window: vec![0; RECORD_MAX + READ_BYTES],
+            filled: 0,
             at: 0,
             unpacked: Vec::new(),
             unpacked_at: 0,
@@ -121,6 +125,11 @@ impl RecordStream {
         std::mem::take(&mut self.damages)
     }
 
+    /// Returns the number of bytes of the records that were read, and that of all of them.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.file_at().saturating_sub(self.begin), self.end.saturating_sub(self.begin))
+    }
+
     /// Adds something that is wrong with the file.
     pub fn damaged(&mut self, damage: Damage) {
         self.damages.push(damage);
@@ -143,26 +152,27 @@ impl RecordStream {
                 self.unpacked_at += frame.size();
                 return Some(Place { at, file_at: self.packed_at, is_unpacked: true });
             }
-            if self.window.len() - self.at < RECORD_MAX && self.next < self.limit() {
-                self.read_more();
-            }
             let (at, file_at) = (self.at, self.file_at());
-            if at == self.window.len() {
-                if let Some(gap) = self.gaps.front().copied().filter(|gap| gap.begin == file_at && gap.end <= self.end) {
-                    self.gaps.pop_front();
-                    self.next = gap.end;
-                    self.passed_calls += gap.calls;
-                    continue;
-                }
-                self.end(file_at);
-                return None;
-            }
-            let (kind, size) = match extent(&self.window[at..]) {
+            let (kind, size) = match extent(&self.window[at..self.filled]) {
                 Ok(extent) => extent,
                 Err(fault) => {
+                    let is_cut = matches!(fault, Fault::Size { size, left } if size > left || left < HEADER_BYTES);
+                    if is_cut && self.next < self.limit() && self.filled - at < RECORD_MAX {
+                        self.read_more();
+                        continue;
+                    }
+                    if at == self.filled {
+                        if let Some(gap) = self.gaps.front().copied().filter(|gap| gap.begin == file_at && gap.end <= self.end) {
+                            self.gaps.pop_front();
+                            self.next = gap.end;
+                            self.passed_calls += gap.calls;
+                            continue;
+                        }
+                        self.end(file_at);
+                        return None;
+                    }
                     // The last record of a file that was not completed is incomplete, too.
-                    let is_last = matches!(fault, Fault::Size { size, left } if size > left || left < HEADER_BYTES);
-                    if !is_last || !self.is_incomplete {
+                    if !is_cut || !self.is_incomplete {
                         self.damages.push(Damage::Record { at: file_at, fault });
                     }
                     self.has_ended = true;
@@ -191,7 +201,7 @@ impl RecordStream {
 
     /// Returns the offset in the file of the first byte that was not used.
     fn file_at(&self) -> u64 {
-        self.next - (self.window.len() - self.at) as u64
+        self.next - (self.filled - self.at) as u64
     }
 
     fn end(&mut self, at: u64) {
@@ -207,7 +217,7 @@ impl RecordStream {
         self.unpacked.drain(..self.unpacked_at);
         (self.unpacked_at, self.packed_at) = (0, at);
         let unpacker = self.unpacker.get_or_insert_with(Unpacker::new);
-        let bytes = self.window.get(from..to).unwrap_or_default();
+        let bytes = self.window[..self.filled].get(from..to).unwrap_or_default();
         if let Err(why) = unpacker.unpack(bytes, &mut self.unpacked, UNPACKED_MAX) {
             self.damages.push(Damage::Compressed { at, why });
             self.has_ended = true;
@@ -217,23 +227,20 @@ impl RecordStream {
     /// Skips the data of a hardware trace, which follows its record and is not counted in the record's size.
     fn skip_trace(&mut self, record: usize) {
         let size = self.window[record + HEADER_BYTES..].first_chunk().copied().map_or(0, u64::from_le_bytes);
-        let buffered = (self.window.len() - self.at) as u64;
+        let buffered = (self.filled - self.at) as u64;
         self.at += size.min(buffered) as usize;
         self.next = self.next.saturating_add(size.saturating_sub(buffered)).min(self.end);
     }
 
     /// Reads the next bytes of the file.
     fn read_more(&mut self) {
-        self.window.drain(..self.at);
-        self.at = 0;
-        let kept = self.window.len();
+        self.window.copy_within(self.at..self.filled, 0);
+        (self.filled, self.at) = (self.filled - self.at, 0);
         let wanted = READ_BYTES.min((self.limit() - self.next) as usize);
-        self.window.resize(kept + wanted, 0);
-        match self.file.read_at(self.next, &mut self.window[kept..]) {
-            Ok(()) => self.next += wanted as u64,
+        match self.file.read_at(self.next, &mut self.window[self.filled..][..wanted]) {
+            Ok(()) => (self.next, self.filled) = (self.next + wanted as u64, self.filled + wanted),
             Err(error) => {
                 self.damages.push(Damage::Io { at: self.next, why: error.to_string() });
-                self.window.truncate(kept);
                 self.end = self.next;
             }
         }

@@ -1,5 +1,6 @@
 //! Reads a whole recording for `rtrace diff`.
 
+use super::display::Sinks;
 use super::programs::{Programs, RecordedNames};
 use super::replay::{bind, naming, say_damages, say_missing, session};
 use super::verdict::Selection;
@@ -30,7 +31,7 @@ pub fn outline(path: &Path, request: &Trace, mut reader: Reader, words: Words) -
     // Nothing is written to it.
     let output = Output::open(&crate::request::Output { to: Sink::Stdout, ..request.output.clone() })?.shared();
     let engine = Engine::new(&session, None, Box::new(Closed));
-    let mut work = Work::new(session, engine, shown, (vec![outliner.sink()], output), (naming, |_| Vec::new()));
+    let mut work = Work::new(session, engine, shown, Sinks::new((vec![outliner.sink()], output)), (naming, |_| Vec::new()));
     let mut events = Vec::new();
     while let Some(input) = reader.next_input() {
         work.process(input, &mut events);
@@ -40,7 +41,6 @@ pub fn outline(path: &Path, request: &Trace, mut reader: Reader, words: Words) -
         }
     }
     let outcome = work.finish(&mut events);
-    drop(work);
     let of = format!("{}: ", path.display());
     say_missing(&of, &outcome.verdict, &Programs::Recorded(reader.files()));
     if outcome.verdict.lost_records > 0 {

@@ -4,6 +4,8 @@
 //! ([`super::programs`]).
 
 use super::programs::Programs;
+use super::progress::Progress;
+use super::read_ahead::Source;
 use super::sentences;
 use super::sinks::{Planned, Tasks, is_interleaved};
 use super::verdict::Selection;
@@ -25,7 +27,7 @@ use crate::stack::naming::{Fetch, Naming, Wanted};
 use crate::stack::symbols::{Files, Options};
 use crate::sys::exit_code::ExitCode;
 use crate::text::os_error::without_error_numbers;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// # Errors
 /// A filter does not apply to the recording, or the output cannot be opened.
-pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -> anyhow::Result<ExitCode> {
+pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> anyhow::Result<ExitCode> {
     interrupt::block_signals()?;
     let programs = Programs::of(&reader);
     let session = Arc::new(session(request, reader.begin().session.clone(), has_own_selection));
@@ -58,32 +60,41 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
              (`perf record --call-graph dwarf` records them)"
         );
     }
-    let sinks = Planned::new(request, Output::open(&request.output)?, &tasks)?;
+    let output = Output::open(&request.output)?;
+    let mut progress = Progress::new(request, &output);
+    let sinks = Planned::new(request, output, &tasks)?;
     let enough = Arc::new(AtomicBool::new(false));
     let pending_after = shows_pending.then_some(PENDING_AFTER);
     let engine = Engine::new(&session, pending_after, Box::new(programs.clone()));
     let shown = Shown { gate: shown, selection: Selection::of(request), enough: Arc::clone(&enough) };
     let naming = naming(request, programs.clone(), programs.names(reader.kernel_symbols()));
-    let mut work = Work::new(session, engine, shown, sinks.create(), (naming, Programs::unanswered)).deferring(request.graphs.names_at_end);
+    // A span is passed over by the reader when the engine has come to its beginning.
+    let has_threads = span.is_none() && std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
+    let work = Work::new(session, engine, shown, sinks.create(), (naming, Programs::unanswered)).deferring(request.graphs.names_at_end);
+    let mut work = if has_threads { work.apart().context("cannot create the thread that writes the output")? } else { work };
+    let mut source = Source::new(reader, has_threads).context("cannot create the thread that reads the recording")?;
     let mut events = Vec::new();
-    while let Some(input) = reader.next_input() {
+    while let Some(input) = source.next_input() {
         if !request.run.quiet {
             say_notices(&input);
         }
         work.process(input, &mut events);
-        reader.recycle(work.spent());
+        source.recycle(work.spent());
+        progress.show(source.progress());
         if enough.load(Ordering::Relaxed) || interrupt::first().is_some() {
             break;
         }
         if let Some(begin) = work.span_begin().filter(|_| may_pass_over) {
             may_pass_over = false;
-            if let Err(why) = reader.pass_over(begin) {
+            if let Err(why) = source.pass_over(begin) {
                 say!("rtrace: all of the recording before the span of --time is read, because {why}");
             }
         }
     }
-    work.pass_over(reader.passed_calls());
+    progress.end();
+    work.pass_over(source.passed_calls());
     let outcome = work.finish(&mut events);
+    let (damages, unreadable) = source.finish();
     say_missing("", &outcome.verdict, &programs);
     let failed = outcome.failed.as_ref().filter(|_| !outcome.is_quiet());
     if let Some(error) = failed {
@@ -92,12 +103,12 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
     for sentence in sentences::account(&outcome.verdict, &request.run, outcome.is_quiet()) {
         say!("rtrace: {sentence}");
     }
-    say_damages("", reader.damages(), reader.unreadable());
-    let is_incomplete = !reader.damages().is_empty() || outcome.verdict.lost_records > 0 || outcome.verdict.given_up > 0;
+    say_damages("", &damages, unreadable);
+    let is_incomplete = !damages.is_empty() || outcome.verdict.lost_records > 0 || outcome.verdict.given_up > 0;
     Ok(match failed {
         Some(_) => ExitCode::Failed,
         None if request.run.strict && is_incomplete => ExitCode::Lost,
-        None if reader.damages().iter().any(|damage| *damage != Damage::NotFinished) => ExitCode::Failed,
+        None if damages.iter().any(|damage| *damage != Damage::NotFinished) => ExitCode::Failed,
         None => ExitCode::Success,
     })
 }

@@ -1,5 +1,6 @@
 //! Creates the sinks of a run as the user requested them.
 
+use super::display::Sinks;
 use crate::plan;
 use crate::request::{Target, TaskSelection, Trace};
 use crate::session::Scope;
@@ -8,7 +9,7 @@ use crate::sink::Sink;
 use crate::sink::call_table::CallTable;
 use crate::sink::graph::Graph;
 use crate::sink::interleaved::Interleaved;
-use crate::sink::output::{Output, SharedOutput};
+use crate::sink::output::Output;
 use crate::sink::report::Report;
 use crate::sink::stack_summary::StackSummary;
 use crate::sink::summary::Summary;
@@ -86,9 +87,9 @@ impl Planned {
     }
 
     /// Creates the sinks. They share the output.
-    pub fn create(self) -> (Vec<Box<dyn Sink>>, SharedOutput) {
+    pub fn create(self) -> Sinks {
         let Planned { show, color, graph, graphs, output, interleaved } = self;
-        let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+        let mut sinks: Vec<Box<dyn Sink + Send>> = Vec::new();
         if let Some(graph) = graph {
             sinks.push(Box::new(graph));
         }
@@ -113,6 +114,6 @@ impl Planned {
         if let Some(paths) = StackSummary::new(&graphs, show.style, shared.clone()) {
             sinks.push(Box::new(paths));
         }
-        (sinks, shared)
+        Sinks::new((sinks, shared))
     }
 }

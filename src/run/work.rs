@@ -1,24 +1,25 @@
 //! The way of the input through the engine, the gate and the sinks, of a live trace and of a replay.
 
+use super::display::{Apart, Batch, Sinks};
 use super::verdict::Selection;
 use crate::engine::Engine;
 use crate::engine::view::View;
-use crate::event::{Event, Notice, NoticeCode, Time, Verdict};
+use crate::event::{Event, NoticeCode, Time, Verdict};
 use crate::gate::{self, Gate};
 use crate::interrupt::{self, Waiter};
 use crate::recording::Totals;
 use crate::say;
 use crate::session::Session;
-use crate::sink::output::{SharedOutput, is_quiet_end};
-use crate::sink::{Sink, TraceResult};
+use crate::sink::TraceResult;
+use crate::sink::output::is_quiet_end;
 use crate::source::{Input, Round};
 use crate::stack::name::Names;
 use crate::stack::naming::{LibraryNames, Naming};
 use crate::stack::symbols::Files;
 use crate::task::ProcReader;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long the end of a trace waits for symbols that are being downloaded.
@@ -53,7 +54,9 @@ pub struct Work<F> {
     engine: Engine,
     gate: Gate,
     selection: Selection,
-    sinks: Vec<Box<dyn Sink>>,
+    display: Display,
+    /// Emptied buffers of events, while the sinks have a thread.
+    spare: Vec<Vec<Event>>,
     naming: Naming<F>,
     /// The events that are shown when all symbols are available (`--resolve-at-end`).
     deferred: Option<Vec<Event>>,
@@ -63,11 +66,12 @@ pub struct Work<F> {
     unanswered: Unanswered<F>,
     /// Set when no more records are needed.
     enough: Arc<AtomicBool>,
-    /// The error after which the output is no longer written.
-    failed: Option<io::Error>,
-    /// The number of selected calls since that error.
-    unwritten_calls: u64,
-    output: SharedOutput,
+}
+
+/// The sinks, in this thread or in one of their own.
+enum Display {
+    Here(Sinks),
+    Apart(Apart),
 }
 
 /// Returns the paths of the files that could not be read, because their file systems do not answer.
@@ -90,7 +94,7 @@ impl<F: Files + Clone> Work<F> {
         session: Arc<Session>,
         engine: Engine,
         shown: Shown,
-        (sinks, output): (Vec<Box<dyn Sink>>, SharedOutput),
+        sinks: Sinks,
         (naming, unanswered): (Naming<F>, Unanswered<F>),
     ) -> Work<F> {
         Work {
@@ -98,15 +102,30 @@ impl<F: Files + Clone> Work<F> {
             engine,
             gate: Gate::new(shown.gate),
             selection: shown.selection,
-            sinks,
+            display: Display::Here(sinks),
+            spare: Vec::new(),
             naming,
             deferred: None,
             proc: None,
             unanswered,
             enough: shown.enough,
-            failed: None,
-            unwritten_calls: 0,
-            output,
+        }
+    }
+
+    /// Gives the sinks a thread of their own, unless they need to know more than a batch of events has.
+    ///
+    /// # Errors
+    /// The thread cannot be created.
+    pub fn apart(self) -> io::Result<Work<F>> {
+        let has_names = self.engine.library().is_some() || self.session.events.events.iter().any(|spec| spec.shown);
+        match self.display {
+            Display::Here(sinks) if !has_names && !self.session.follows_cgroups && self.deferred.is_none() => {
+                let mut engine = self.engine;
+                engine.keep_changes();
+                let display = Display::Apart(Apart::start(sinks, Arc::clone(&self.session))?);
+                Ok(Work { engine, display, ..self })
+            }
+            display => Ok(Work { display, ..self }),
         }
     }
 
@@ -123,7 +142,10 @@ impl<F: Files + Clone> Work<F> {
     /// Processes one piece of input: shows the events that are due, and returns the answers to the reads of /proc that
     /// the input made necessary, which were processed as well.
     pub fn process(&mut self, input: Input, events: &mut Vec<Event>) -> Option<Input> {
-        self.engine.input(&self.session, input, events);
+        self.engine.add(&self.session, input);
+        while self.engine.advance(&self.session, events) {
+            self.show(events, false);
+        }
         let answers = self.answer(events);
         self.emit(events);
         answers
@@ -146,12 +168,13 @@ impl<F: Files + Clone> Work<F> {
     }
 
     /// Shows the last events, and ends the sinks and the output.
-    pub fn finish(&mut self, events: &mut Vec<Event>) -> Outcome {
+    pub fn finish(mut self, events: &mut Vec<Event>) -> Outcome {
+        while self.engine.advance_to_end(&self.session, events) {
+            self.show(events, false);
+        }
         self.engine.end(&self.session, events);
         self.emit(events);
-        let verdict = self.end();
-        let finished = self.output.lock().unwrap_or_else(PoisonError::into_inner).finish();
-        Outcome { verdict, failed: self.failed.take().map(Into::into).or(finished.err()), ..Outcome::default() }
+        self.end()
     }
 
     /// Performs the reads of /proc that the engine asks for, passes the answers to it, and returns them.
@@ -163,50 +186,74 @@ impl<F: Files + Clone> Work<F> {
         Some(answers)
     }
 
-    /// Shows the events that are due.
+    /// Shows the last events of a piece of input, and lets the sinks write what they have.
     fn emit(&mut self, events: &mut Vec<Event>) {
-        self.show(events);
-        self.engine.gone().into_iter().for_each(|pid| self.naming.end(pid));
-        self.engine.recycle(events);
+        self.show(events, false);
         if let Some(why) = self.naming.take_problem() {
             self.engine.notice(say::notice(NoticeCode::NamesMissing, why), events);
-            self.show(events);
-            self.engine.recycle(events);
         }
-        if self.gate.is_full() || self.gate.is_over(self.engine.now()) || self.failed.is_some() {
+        self.show(events, true);
+        let has_failed = match &self.display {
+            Display::Here(sinks) => sinks.has_failed(),
+            Display::Apart(apart) => apart.has_failed(),
+        };
+        if self.gate.is_full() || self.gate.is_over(self.engine.now()) || has_failed {
             self.enough.store(true, Ordering::Relaxed);
         }
     }
 
-    fn show(&mut self, events: &mut Vec<Event>) {
-        let Work { session, engine, gate, sinks, naming, deferred, failed, unwritten_calls, .. } = self;
+    /// Shows events, and takes back their memory. With `is_tick`, the sinks write what they have.
+    fn show(&mut self, events: &mut Vec<Event>, is_tick: bool) {
+        self.pass_on(events, is_tick);
+        self.engine.gone().into_iter().for_each(|pid| self.naming.end(pid));
+        self.engine.recycle(events);
+    }
+
+    fn pass_on(&mut self, events: &mut Vec<Event>, is_tick: bool) {
+        let Work { session, engine, gate, display, naming, deferred, spare, .. } = self;
         let names = LibraryNames { naming, library: engine.library() };
         let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
-        let Some(deferred) = deferred else {
-            for event in events.iter_mut() {
-                if gate.lets_through(event, &view) {
-                    pass_to_sinks(sinks, event, &view, failed, unwritten_calls);
-                } else if gate.is_outside() {
-                    sinks.iter_mut().for_each(|sink| sink.pass_over(event, &view));
+        match (display, deferred) {
+            (Display::Here(sinks), None) => {
+                for event in events.iter_mut() {
+                    if gate.lets_through(event, &view) {
+                        sinks.event(event, &view);
+                    } else if gate.is_outside() {
+                        sinks.pass_over(event, &view);
+                    }
+                }
+                if is_tick {
+                    sinks.tick(&view);
                 }
             }
-            if failed.is_none() {
-                *failed = sinks.iter_mut().try_for_each(|sink| sink.tick(&view)).err();
+            (_, Some(deferred)) => {
+                for mut event in events.drain(..) {
+                    if gate.lets_through(&mut event, &view) {
+                        // A symbol that is requested now is available at the end.
+                        event.kind.stack().into_iter().for_each(|stack| names.frames(event.task.pid, stack, &mut |_| {}));
+                        event.kind.caller().into_iter().for_each(|caller| _ = names.function(event.task.pid, &caller.frame));
+                        deferred.push(event);
+                    }
+                }
             }
-            return;
-        };
-        for mut event in events.drain(..) {
-            if gate.lets_through(&mut event, &view) {
-                // A symbol that is requested now is available at the end.
-                event.kind.stack().into_iter().for_each(|stack| names.frames(event.task.pid, stack, &mut |_| {}));
-                event.kind.caller().into_iter().for_each(|caller| _ = names.function(event.task.pid, &caller.frame));
-                deferred.push(event);
+            (Display::Apart(apart), None) => {
+                let now = view.now;
+                let mut others: Vec<Event> = events.extract_if(.., |event| !gate.lets_through(event, &view)).collect();
+                engine.recycle(&mut others);
+                while let Some(mut shown) = apart.shown() {
+                    engine.recycle(&mut shown);
+                    spare.push(shown);
+                }
+                if is_tick || !events.is_empty() {
+                    let events = std::mem::replace(events, spare.pop().unwrap_or_default());
+                    apart.pass(Batch { events, changes: engine.take_changes(), now, is_tick });
+                }
             }
         }
     }
 
-    /// Shows the deferred events, ends the sinks, and returns the verdict.
-    fn end(&mut self) -> Verdict {
+    /// Shows the deferred events, ends the sinks and the output, and returns the outcome.
+    fn end(self) -> Outcome {
         if self.deferred.is_some() && self.naming.is_waiting() {
             let until = Instant::now() + NAMES_WAIT;
             // Symbols that are not available by then are not shown.
@@ -215,51 +262,22 @@ impl<F: Files + Clone> Work<F> {
                 (!self.naming.is_waiting() || Instant::now() >= until).then_some(())
             });
         }
-        let Work { session, engine, gate, selection, sinks, naming, deferred, failed, unwritten_calls, unanswered, .. } = self;
-        let names = LibraryNames { naming, library: engine.library() };
-        let view = View { session, tasks: engine.tasks(), now: engine.now(), names: &names };
-        for mut event in deferred.take().unwrap_or_default() {
-            pass_to_sinks(sinks, &mut event, &view, failed, unwritten_calls);
-        }
-        let mut verdict = selection.verdict(session, engine.ledger(), gate);
+        let Work { session, engine, gate, selection, display, naming, deferred, unanswered, .. } = self;
+        let mut sinks = match display {
+            Display::Here(sinks) => sinks,
+            Display::Apart(apart) => apart.join(),
+        };
+        let names = LibraryNames { naming: &naming, library: engine.library() };
+        let view = View { session: &session, tasks: engine.tasks(), now: engine.now(), names: &names };
+        deferred.into_iter().flatten().for_each(|mut event| sinks.event(&mut event, &view));
+        let mut verdict = selection.verdict(&session, engine.ledger(), &gate);
         verdict.unanswered_files = unanswered(&naming.files());
-        let result = TraceResult { ledger: engine.ledger(), verdict: &verdict };
-        let ended = end_sinks(sinks, &result, &view);
-        *failed = failed.take().or(ended.err());
+        let given_up = sinks.end(&TraceResult { ledger: engine.ledger(), verdict: &verdict }, &view);
         // The final output may have stacks that needed further files.
         verdict.unanswered_files = unanswered(&naming.files());
-        if failed.is_some() {
-            verdict.give_up(*unwritten_calls + sinks.iter().map(|sink| sink.unwritten()).max().unwrap_or_default());
+        if sinks.has_failed() {
+            verdict.give_up(given_up);
         }
-        verdict
-    }
-}
-
-/// Lets the sinks write their final output. If a sink returns a notice about it, all sinks get that notice. A sink
-/// whose output cannot be written does not keep the others from writing theirs; the first error is returned.
-fn end_sinks(sinks: &mut [Box<dyn Sink>], result: &TraceResult, view: &View) -> io::Result<()> {
-    let mut done = each_sink(sinks, |sink| sink.end(result, view));
-    let said: Vec<Notice> = sinks.iter_mut().filter_map(|sink| sink.said()).collect();
-    for notice in said {
-        let event = Event::of_notice(view.now, notice);
-        done = done.and(each_sink(sinks, |sink| sink.event(&event, view)));
-    }
-    let finished = each_sink(sinks, |sink| sink.finish(result, view));
-    done.and(finished)
-}
-
-/// Calls a function for every sink, and returns the first error.
-fn each_sink(sinks: &mut [Box<dyn Sink>], mut call: impl FnMut(&mut dyn Sink) -> io::Result<()>) -> io::Result<()> {
-    sinks.iter_mut().map(|sink| call(sink.as_mut())).fold(Ok(()), io::Result::and)
-}
-
-/// Passes an event to the sinks, unless a write has failed. The last sink may exchange it.
-fn pass_to_sinks(sinks: &mut [Box<dyn Sink>], event: &mut Event, view: &View, failed: &mut Option<io::Error>, unwritten_calls: &mut u64) {
-    match failed {
-        Some(_) => *unwritten_calls += event.kind.calls(),
-        None => {
-            let Some((last, others)) = sinks.split_last_mut() else { return };
-            *failed = others.iter_mut().try_for_each(|sink| sink.event(event, view)).and_then(|()| last.take(event, view)).err();
-        }
+        Outcome { verdict, failed: sinks.close().err(), ..Outcome::default() }
     }
 }

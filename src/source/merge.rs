@@ -4,9 +4,9 @@
 //! let mut merge = Merge::new();
 //! merge.add(&session.events, round);              // takes ownership of the round; nothing is copied
 //! merge.synthesized(time, record);                // a record that was synthesized since the round
-//! merge.release(&session.events, |record| ...);   // emits all records older than merge.horizon()
+//! while merge.release(&session.events, 1000, |record| ...) {} // emits all records older than merge.horizon()
 //! merge.spent();                                  // emptied buffers
-//! merge.release_all(&session.events, |record| ...) // at the end of the stream
+//! merge.release_all(&session.events, 1000, |record| ...) // the same at the end of the stream
 //! merge.trouble()                                  // late and unreadable records, counted
 //! ```
 //!
@@ -41,8 +41,8 @@ use std::collections::BinaryHeap;
 pub struct Merge {
     /// The runs from old to new. Of two records with equal times, the one of the older run is emitted first.
     runs: Vec<Run>,
-    /// The runs that have due records, by the time of their next record. It is empty between releases and kept for its
-    /// allocation.
+    /// The runs that have due records, by the time of their next record. It is empty unless a release has left due
+    /// records.
     due: BinaryHeap<Reverse<(Time, usize)>>,
     /// Records that were synthesized outside rounds since the last release.
     loose: Vec<(Time, Synthesized)>,
@@ -104,19 +104,25 @@ impl Merge {
         &self.trouble
     }
 
-    /// Moves the horizon to the start of the round before the newest, and emits all older records in order.
-    pub fn release(&mut self, table: &EventTable, emit: impl FnMut(Record<'_>)) {
+    /// Moves the horizon to the start of the round before the newest, and emits the older records in order, but at most
+    /// `records_max` of them. Returns whether more of them are left, for which it is called again before anything is
+    /// added.
+    pub fn release(&mut self, table: &EventTable, records_max: usize, emit: impl FnMut(Record<'_>)) -> bool {
         self.take_loose();
         self.horizon = self.horizon.max(self.previous);
-        self.release_before(table, Some(self.horizon), emit);
+        self.release_before(table, Some(self.horizon), records_max, emit)
     }
 
-    /// Emits all remaining records at the end of the stream.
-    pub fn release_all(&mut self, table: &EventTable, emit: impl FnMut(Record<'_>)) {
+    /// Emits the remaining records at the end of the stream, but at most `records_max` of them. Returns whether more are
+    /// left.
+    pub fn release_all(&mut self, table: &EventTable, records_max: usize, emit: impl FnMut(Record<'_>)) -> bool {
         self.take_loose();
         let newest = self.runs.iter().filter_map(|run| run.keys.last()).map(|key| key.time).max();
-        self.release_before(table, None, emit);
-        self.horizon = self.horizon.max(newest.unwrap_or_default());
+        let has_more = self.release_before(table, None, records_max, emit);
+        if !has_more {
+            self.horizon = self.horizon.max(newest.unwrap_or_default());
+        }
+        has_more
     }
 
     /// Returns the time of the last record of this CPU's perf ring among the rounds that were added.
@@ -135,21 +141,33 @@ impl Merge {
         Round { chunks: std::mem::take(&mut self.spent), ..Round::default() }
     }
 
-    /// Emits the records that are older than `bound`, or all of them if it is `None`.
-    fn release_before(&mut self, table: &EventTable, bound: Option<Time>, mut emit: impl FnMut(Record<'_>)) {
+    /// Emits the records that are older than `bound`, or all of them if it is `None`, but at most `records_max`. Returns
+    /// whether more of them are left.
+    fn release_before(&mut self, table: &EventTable, bound: Option<Time>, records_max: usize, mut emit: impl FnMut(Record<'_>)) -> bool {
         let is_due = |time: Time| bound.is_none_or(|bound| time < bound);
-        self.due
-            .extend(self.runs.iter().enumerate().filter_map(|(at, run)| Some(Reverse((run.time()?, at)))).filter(|next| is_due(next.0.0)));
+        if self.due.is_empty() {
+            let next = self.runs.iter().enumerate().filter_map(|(at, run)| Some(Reverse((run.time()?, at))));
+            self.due.extend(next.filter(|next| is_due(next.0.0)));
+        }
         let mut next = self.due.pop();
-        while let Some(Reverse((_, at))) = next {
+        let mut left = records_max;
+        while let Some(Reverse((_, at))) = next
+            && left > 0
+        {
             let run = &mut self.runs[at];
             run.emit(table, &mut self.trouble, &mut emit);
+            left -= 1;
             next = match run.time().filter(|&time| is_due(time)) {
                 Some(time) => Some(self.older_of(Reverse((time, at)))),
                 None => self.due.pop(),
             };
         }
-        self.drop_finished();
+        let has_more = next.is_some();
+        self.due.extend(next);
+        if !has_more {
+            self.drop_finished();
+        }
+        has_more
     }
 
     /// Returns the older of this run and the first of the heap, and leaves the other one in the heap. Records arrive in

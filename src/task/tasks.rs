@@ -28,6 +28,19 @@ pub struct Tasks {
     ended_tasks: VecDeque<(Slot, u32)>,
     /// The last result of a lookup, because records often come in bursts of one task.
     recent: Option<(i32, Slot)>,
+    /// The changes since they were taken, if they are kept.
+    changes: Option<Vec<Change>>,
+}
+
+/// A change of the tasks and comms, by which a copy elsewhere follows. It has no cgroups.
+#[derive(Clone, Debug)]
+pub struct Change(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Begin(TaskId, Abi),
+    End(Slot),
+    Comm(Slot, Time, Comm),
 }
 
 /// The index of a task's state, in this table and in parallel arrays.
@@ -64,6 +77,33 @@ impl Slot {
 }
 
 impl Tasks {
+    /// Keeps the changes from now on for [`Tasks::take_changes`].
+    pub fn keep_changes(&mut self) {
+        self.changes.get_or_insert_default();
+    }
+
+    /// Takes the changes since the last call. A copy that repeats all of them has the same tasks and comms.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        self.changes.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Makes changes that were made elsewhere.
+    pub fn repeat(&mut self, changes: Vec<Change>) {
+        for Change(change) in changes {
+            match change {
+                Kind::Begin(id, abi) => _ = self.begin(id, abi),
+                Kind::End(slot) => self.end(slot),
+                Kind::Comm(slot, time, comm) => self.set_shared_comm(slot, time, comm),
+            }
+        }
+    }
+
+    fn changed(&mut self, change: impl FnOnce() -> Kind) {
+        if let Some(changes) = &mut self.changes {
+            changes.push(Change(change()));
+        }
+    }
+
     /// Returns the task's current comm, or its last one if the task has ended; `None` if the task is unknown.
     pub fn comm(&self, tid: i32) -> Option<Comm> {
         self.get(tid)?.comm().cloned()
@@ -122,6 +162,7 @@ impl Tasks {
 
     /// Adds a new task with this tid. The comms of earlier tasks with the tid are kept, for lines about the past.
     pub fn begin(&mut self, id: TaskId, abi: Abi) -> Slot {
+        self.changed(|| Kind::Begin(id, abi));
         let slot = match self.find(id.tid) {
             Some(slot) => slot,
             None => self.take_slot(id.tid),
@@ -139,6 +180,7 @@ impl Tasks {
             return;
         }
         let generation = task.generation;
+        self.changed(|| Kind::End(slot));
         self.ended_tasks.push_back((slot, generation));
         while self.ended_tasks.len() > ENDED_MAX
             && let Some((slot, generation)) = self.ended_tasks.pop_front()
@@ -156,6 +198,7 @@ impl Tasks {
 
     /// As [`Tasks::set_comm`], with a comm that is shared with another task.
     pub fn set_shared_comm(&mut self, slot: Slot, time: Time, comm: Comm) {
+        self.changed(|| Kind::Comm(slot, time, comm.clone()));
         let task = self.at_mut(slot);
         task.has_comm = true;
         let comms = &mut task.comms;
@@ -230,6 +273,32 @@ mod tests {
         assert_eq!(name(29), Some(b"cat".to_vec()));
         assert_eq!(name(30), Some(b"other".to_vec()));
         assert_eq!(tasks.comm(8), None);
+    }
+
+    #[test]
+    fn a_copy_that_repeats_the_changes_has_the_same_comms() {
+        let (mut tasks, mut copy) = (Tasks::default(), Tasks::default());
+        tasks.keep_changes();
+        let mut number = 1u32;
+        for time in 0..100_000 {
+            number = number.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+            let tid = (number >> 16) as i32 % 20_000;
+            match tasks.find(tid) {
+                Some(slot) if number & 0x800 == 0 => tasks.set_comm(slot, Time(time), &number.to_le_bytes()),
+                Some(slot) if number & 0x400 == 0 => tasks.end(slot),
+                _ => _ = tasks.begin(id(tid), Abi::X86_64),
+            }
+            if time % 1000 == 0 {
+                copy.repeat(tasks.take_changes());
+            }
+        }
+        copy.repeat(tasks.take_changes());
+        assert!(tasks.take_changes().is_empty() && copy.take_changes().is_empty());
+        assert!(tasks.ended_tasks.len() == ENDED_MAX, "tasks were forgotten, too");
+        for tid in 0..20_000 {
+            let of = |tasks: &Tasks| (tasks.pid(tid), tasks.comm(tid), tasks.comm_at(tid, Time(50_000)));
+            assert_eq!(of(&copy), of(&tasks), "{tid}");
+        }
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl Style for Json {
                 EventKind::Call(call) | EventKind::Pending(call) => self.call(o, event, call, context),
                 EventKind::Tracepoint { event: index, raw, caller, call, stack: of } => {
                     if let Some(spec) = session.events.get(*index) {
-                        self.tracepoint(o, event, (*index, spec), (raw, caller.as_ref(), call.as_deref()), context);
+                        self.tracepoint(o, event, (*index, spec), (raw, caller.as_deref(), call.as_deref()), context);
                     }
                     stack(o, event, of.as_deref(), context);
                 }

@@ -204,7 +204,7 @@ fn lines_of_other_events_can_be_written_from_objects() {
         };
         let (ip_at, address_at, traced) = (place(random), place(random), stack(random));
         let (major, ip, address) = (random.is(50), random.word(), random.next());
-        kinds.push(EventKind::Fault(Fault { major, ip, address, ip_at, address_at, stack: random.some(traced) }));
+        kinds.push(EventKind::Fault(Box::new(Fault { major, ip, address, ip_at, address_at, stack: random.some(traced) })));
     }
     for number in 0..70 {
         for code in [-60, -9, -1, 0, 1, 2, 3, 6, 77, 0x80] {
@@ -302,7 +302,7 @@ fn lines_of_tracepoints_and_probes_can_be_written_from_objects() {
             event: EventIndex((index % specs.len()) as u16),
             raw: raw.into(),
             stack: random.some(stack),
-            caller: random.some(caller),
+            caller: random.some(Box::new(caller)),
             call: random.some(Arc::new(called)),
         };
         events.push(event(random, index, kind));

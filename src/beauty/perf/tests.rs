@@ -253,7 +253,7 @@ fn page_faults_have_instruction_and_address() {
         address_at: map("/data", 0x5678, false),
         stack: None,
     };
-    let shown = |fault: Fault| event_line(&show(), &event(Time(2), EventKind::Fault(fault))).split_off(33);
+    let shown = |fault: Fault| event_line(&show(), &event(Time(2), EventKind::Fault(Box::new(fault)))).split_off(33);
     assert_eq!(shown(fault.clone()), "majfault [/lib/libc.so.6+0x1234] => /data@0x5678 (d.)\n");
     assert_eq!(
         shown(Fault { address_at: map("/bin/x", 0, true), ip_at: None, major: false, ..fault.clone() }),

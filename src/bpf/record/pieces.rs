@@ -2,7 +2,6 @@
 
 use super::files::RecordedFile;
 use crate::event::{Call, Piece, PieceState, PieceTime};
-use smallvec::SmallVec;
 
 /// `sizeof(struct piece)`.
 pub const PIECE_BYTES: usize = 24;
@@ -19,16 +18,18 @@ const ARG_USER: u8 = 0x10;
 /// `ARG_PARTS`
 pub(super) const ARG_PARTS: u8 = 0x40;
 
-/// Adds the copied memory to a call and returns the files of its descriptors.
-pub fn add_pieces<'a>(pieces: &'a [u8], call: &mut Call) -> SmallVec<[RecordedFile<'a>; 2]> {
-    let mut files = SmallVec::new();
+/// Adds the copied memory to a call, and passes on the files of its descriptors.
+#[inline]
+pub fn add_pieces<'a>(pieces: &'a [u8], call: &mut Call, mut each_file: impl FnMut(&mut Call, RecordedFile<'a>)) {
     let mut rest = pieces;
     while let Some((head, behind)) = rest.split_first_chunk::<PIECE_BYTES>() {
         let Some(piece) = piece(head, call.payload.len()) else { break };
         let length = piece.len as usize;
         let Some(bytes) = behind.get(..length) else { break };
         if piece.arg & ARG_FILE != 0 {
-            files.extend(RecordedFile::new(&piece, bytes));
+            if let Some(file) = RecordedFile::new(&piece, bytes) {
+                each_file(call, file);
+            }
         } else if head[23] != 0 {
             append_to_piece(call, &piece, bytes);
         } else if piece.arg & !7 == ARG_NUMBER {
@@ -41,7 +42,6 @@ pub fn add_pieces<'a>(pieces: &'a [u8], call: &mut Call) -> SmallVec<[RecordedFi
         }
         rest = behind.get(length.next_multiple_of(8)..).unwrap_or_default();
     }
-    files
 }
 
 /// Appends bytes to the earlier piece that they continue. If that piece is missing because a record was lost, the bytes

@@ -76,6 +76,13 @@ pub(crate) fn piece_bytes(address: u64, wanted: u64, bytes: &[u8], [arg, when, s
     raw
 }
 
+/// Adds pieces to a call, and returns its files.
+fn add<'a>(pieces: &'a [u8], call: &mut Call) -> Vec<RecordedFile<'a>> {
+    let mut files = Vec::new();
+    add_pieces(pieces, call, |_, file| files.push(file));
+    files
+}
+
 #[test]
 fn records_are_decoded_with_their_pieces() {
     let pieces =
@@ -86,7 +93,7 @@ fn records_are_decoded_with_their_pieces() {
     assert_eq!((seen.nr, seen.abi, seen.tid, seen.lost, seen.kind), (59, Abi::I386, 7, 2, RecordKind::Returned));
     assert_eq!((seen.no_entry, seen.shown), (false, true));
     let mut call = call();
-    assert!(add_pieces(seen.pieces, &mut call).is_empty());
+    assert!(add(seen.pieces, &mut call).is_empty());
     let of = |at: usize| (call.pieces[at], call.bytes(&call.pieces[at]));
     let first = Piece { arg: 0, when: PieceTime::Entry, address: 0x1000, wanted: 5, start: 0, len: 4, state: PieceState::Ok };
     assert_eq!(of(0), (first, &b"/etc"[..]));
@@ -107,7 +114,8 @@ fn only_the_first_record_of_a_file_has_its_name() {
         .concat(),
     );
     let mut call = call();
-    let files = add_pieces(CallRecord::parse(&raw).unwrap().pieces, &mut call);
+    let record = CallRecord::parse(&raw).unwrap();
+    let files = add(record.pieces, &mut call);
     let named = FileInfo { inode: 42, magic: 0xef53, unlinked: false, file_type: 0, device: 0, is: FileName::Rooted(b"a\0tmp\0") };
     let unnamed = |place, id| RecordedFile { place, id, info: None };
     let inside = unnamed(FdPlace::Inside { arg: 2, fd: 9 }, 80);
@@ -134,11 +142,11 @@ fn pieces_continue_where_earlier_ones_end() {
         more(0x2003, 3, b"not", [1, 0, 0]),
     ];
     let mut call = call();
-    add_pieces(&pieces.concat(), &mut call);
+    add(&pieces.concat(), &mut call);
     assert_eq!(call.pieces.iter().map(|piece| call.bytes(piece)).collect::<Vec<_>>(), [&b"abcdefghi"[..], b"xy"]);
     assert_eq!((call.pieces[0].wanted, call.pieces[0].state), (9, PieceState::Ok));
     let mut cut = self::call();
-    add_pieces(&[&pieces[0][..], &pieces[3]].concat(), &mut cut);
+    add(&[&pieces[0][..], &pieces[3]].concat(), &mut cut);
     assert_eq!((cut.bytes(&cut.pieces[0]), cut.pieces[0].state), (&b"abc"[..], PieceState::Cut), "the bytes in between are lost");
 }
 
@@ -148,7 +156,7 @@ fn a_record_counts_its_earlier_partial_records() {
     let raw = record(&pieces);
     let seen = CallRecord::parse(&raw).unwrap();
     let mut call = call();
-    add_pieces(seen.pieces, &mut call);
+    add(seen.pieces, &mut call);
     assert_eq!((seen.parts_before(), call.pieces.len()), (3, 1));
     assert_eq!(CallRecord::parse(&record(&pieces[PIECE_BYTES..])).unwrap().parts_before(), 0);
 }
@@ -219,7 +227,7 @@ proptest! {
         }
         let mut call = call();
         if let Some(seen) = CallRecord::parse(&raw) {
-            add_pieces(seen.pieces, &mut call);
+            add(seen.pieces, &mut call);
         }
         prop_assert!(call.payload.len() <= raw.len() * raw.len());
         prop_assert!(call.pieces.iter().all(|piece| call.bytes(piece).len() == piece.len as usize));

@@ -122,7 +122,8 @@ impl Follower {
     /// caller's own children can be translated: their forks have one pid, and the returns of clone(2) the other.
     #[cold]
     pub(super) fn translate(&mut self, context: RecordContext, behavior: &Behavior, call: &mut Call) {
-        if call.pids == PidTranslation::Same {
+        let has_pids = behavior.pids != 0 || behavior.returns == Returns::Pid || behavior.special == Special::Clone;
+        if call.pids == PidTranslation::Same || !has_pids {
             return;
         }
         let pid = context.task.pid;

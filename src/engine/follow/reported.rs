@@ -8,7 +8,6 @@ use crate::event::{Call, CallFile, Stack, Time};
 use crate::task::fds::Ticket;
 use crate::task::tasks::Slot;
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Keeps these facts until the record arrives.
@@ -42,11 +41,12 @@ impl Reported {
     #[inline]
     pub fn complete(&mut self, call_record: &CallRecord<'_>, call: &mut Call) {
         let parts = if call_record.parts_before() == 0 { &[] } else { self.parts.of(call_record) };
-        let files = if parts.is_empty() { SmallVec::new() } else { add_pieces(parts, call) };
-        for file in files.into_iter().chain(add_pieces(call_record.pieces, call)) {
-            if let Some(known) = self.files.file(&file) {
-                call.files.push(CallFile { place: file.place, file: known });
-            }
+        for pieces in [parts, call_record.pieces] {
+            add_pieces(pieces, call, |call, file| {
+                if let Some(known) = self.files.file(&file) {
+                    call.files.push(CallFile { place: file.place, file: known });
+                }
+            });
         }
         if !matches!(call_record.kind, RecordKind::Pending | RecordKind::Entry) && !self.parts.is_empty() {
             self.parts.forget(call_record.tid);

@@ -54,7 +54,7 @@ impl Follower {
         self.layouts = layouts;
         if self.stream.is_shown(sample.event) {
             let stack = self.stack_of_event(context, sample);
-            let caller = self.caller(context, sample);
+            let caller = self.caller(context, sample).map(Box::new);
             let (call, waits) = self.call_of_event(context, sample, events);
             let kind = EventKind::Tracepoint { event: sample.event, raw: sample.raw.into(), stack, caller, call };
             self.emit(context, kind, u32::from(waits), events);
@@ -141,7 +141,7 @@ impl Follower {
                 let stack = self.stack_of_event(context, sample);
                 let (ip_at, address_at) = (self.maps.at(pid, ip), self.maps.at(pid, address));
                 let fault = Fault { major: *major, ip, address, ip_at, address_at, stack };
-                self.emit(context, EventKind::Fault(fault), 0, events);
+                self.emit(context, EventKind::Fault(Box::new(fault)), 0, events);
             }
             Layout::Enter(_) | Layout::Exit(_) | Layout::Call | Layout::CgroupMove(_) | Layout::Generate(_) | Layout::Other { .. } => {}
         }

@@ -195,23 +195,18 @@ fn read_sample(frame: &Frame, event: &PerfEvent, index: EventIndex, registers: u
     if event.sample_type & field::READ != 0 {
         fields.skip_counter(event.read_format)?;
     }
-    out.extend(id(index).to_le_bytes());
-    out.extend(ip.iter().flat_map(|ip| ip.to_le_bytes()));
-    out.extend(task.unwrap_or(0).to_le_bytes());
-    let time_at = out.len();
     let (time, cpu) = (time.unwrap_or(0), cpu.unwrap_or(0) & 0xffff_ffff);
-    out.extend(time.to_le_bytes());
-    out.extend(address.iter().flat_map(|address| address.to_le_bytes()));
-    out.extend(cpu.to_le_bytes());
-    out.extend(period.iter().flat_map(|period| period.to_le_bytes()));
+    let words = [Some(id(index)), ip, Some(task.unwrap_or(0)), Some(time), address, Some(cpu), period];
+    let time_at = out.len() + if ip.is_some() { 24 } else { 16 };
+    words.into_iter().flatten().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
     if let Some(addresses) = fields.sample_field(field::CALLCHAIN)? {
-        out.extend(addresses.to_le_bytes());
-        out.extend(fields.take(usize::try_from(addresses).ok()?.checked_mul(8)?)?);
+        out.extend_from_slice(&addresses.to_le_bytes());
+        out.extend_from_slice(fields.take(usize::try_from(addresses).ok()?.checked_mul(8)?)?);
     }
     if event.sample_type & field::RAW != 0 {
         let size = fields.take(4)?;
-        out.extend(size);
-        out.extend(fields.take(size.first_chunk().copied().map_or(0, u32::from_le_bytes) as usize)?);
+        out.extend_from_slice(size);
+        out.extend_from_slice(fields.take(size.first_chunk().copied().map_or(0, u32::from_le_bytes) as usize)?);
     }
     dump::copy(&mut fields, event, registers, out)?;
     Some(Normalized { time: Time(time), cpu: cpu as u32, time_at })

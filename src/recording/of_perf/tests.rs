@@ -83,9 +83,9 @@ fn merged(mut reader: PerfReader) -> (Vec<u64>, Vec<Synthesized>, u64) {
     };
     while let Some(Input::Round(round)) = reader.next_input() {
         merge.add(&table, round);
-        merge.release(&table, &mut take);
+        merge.release(&table, usize::MAX, &mut take);
     }
-    merge.release_all(&table, &mut take);
+    merge.release_all(&table, usize::MAX, &mut take);
     (times, facts, merge.trouble().late)
 }
 

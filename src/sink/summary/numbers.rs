@@ -7,11 +7,17 @@ use crate::event::{Abi, Call, ExitState, Sum};
 use crate::text::escape;
 use rustc_hash::FxHashMap;
 
+/// The number of syscalls that are found without a look-up by hash.
+const RECENT: usize = 32;
+
 /// The numbers of a period: of the whole run, or of an interval.
 #[derive(Debug, Default)]
 pub struct Numbers {
     stats: Vec<Stat>,
+    /// The place in `stats` of each syscall of each group and object.
     of_call: FxHashMap<(u32, ObjectId, CallKey), u32>,
+    /// The last syscalls that were looked up there, by their row or number: programs make few different ones in turn.
+    recent: [Option<((u32, ObjectId, CallKey), u32)>; RECENT],
     /// The counts by group.
     counts: Vec<Counts>,
 }
@@ -93,10 +99,19 @@ impl Numbers {
     }
 
     fn stat_of(&mut self, key: (u32, ObjectId, CallKey)) -> &mut Stat {
+        let number = match key.2 {
+            CallKey::Row(row) => usize::from(row),
+            CallKey::Number(_, nr) => nr as usize,
+        };
+        let recent = &mut self.recent[number % RECENT];
+        if let Some((_, place)) = recent.filter(|(recent, _)| *recent == key) {
+            return &mut self.stats[place as usize];
+        }
         let place = *self.of_call.entry(key).or_insert_with(|| {
             self.stats.push(Stat::default());
             self.stats.len() as u32 - 1
         });
+        *recent = Some((key, place));
         &mut self.stats[place as usize]
     }
 

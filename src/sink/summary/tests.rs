@@ -271,7 +271,7 @@ fn faults_and_cpu_time_are_in_the_head() {
         terms: Default::default(),
     };
     run.session.events = EventTable { events: vec![spec], ..EventTable::default() };
-    let fault = |major| EventKind::Fault(Fault { major, ip: 0, address: 0, ip_at: None, address_at: None, stack: None });
+    let fault = |major| EventKind::Fault(Box::new(Fault { major, ip: 0, address: 0, ip_at: None, address_at: None, stack: None }));
     let mut raw = vec![0; 40];
     raw[24] = 9;
     raw[32..].copy_from_slice(&1_500_000u64.to_le_bytes());

@@ -26,13 +26,13 @@ fn line(record: Record<'_>) -> String {
 
 fn released(merge: &mut Merge, table: &EventTable) -> Vec<String> {
     let mut lines = Vec::new();
-    merge.release(table, |record| lines.push(line(record)));
+    while merge.release(table, 2, |record| lines.push(line(record))) {}
     lines
 }
 
 fn rest(merge: &mut Merge, table: &EventTable) -> Vec<String> {
     let mut lines = Vec::new();
-    merge.release_all(table, |record| lines.push(line(record)));
+    while merge.release_all(table, 2, |record| lines.push(line(record))) {}
     lines
 }
 
@@ -132,7 +132,7 @@ fn a_gap_without_a_time_takes_that_of_the_next_sample() {
     ring.sample(EventIndex(0), TASK, Time(0), &call(5)).lost(7, TASK, Time(0)).sample(EventIndex(0), TASK, Time(0), &call(9));
     merge.add(&table, ring.round(Time(10)));
     let mut emitted = Vec::new();
-    merge.release_all(&table, |record| {
+    merge.release_all(&table, usize::MAX, |record| {
         emitted.push((record.time, record.task.tid, matches!(record.body, Body::Lost { after: Some(Time(5)), .. })))
     });
     assert_eq!(emitted, [(Time(5), TASK.tid, false), (Time(9), 0, true), (Time(9), TASK.tid, false)]);
@@ -220,11 +220,11 @@ proptest! {
         for round in machine(&table, 5, &written) {
             merge.add(&table, round);
             let before = got.len();
-            merge.release(&table, |record| got.push((record.time.0, record.cpu as usize)));
+            while merge.release(&table, 3, |record| got.push((record.time.0, record.cpu as usize))) {}
             prop_assert!(got[before..].iter().all(|(time, _)| (horizon.0..merge.horizon().0).contains(time)));
             horizon = merge.horizon();
         }
-        merge.release_all(&table, |record| got.push((record.time.0, record.cpu as usize)));
+        while merge.release_all(&table, 3, |record| got.push((record.time.0, record.cpu as usize))) {}
         prop_assert!(got.is_sorted_by_key(|record| record.0));
         prop_assert_eq!(merge.trouble(), &Trouble::default());
         let mut wanted: Vec<_> = written.iter().map(|w| (w.0, w.1)).collect();
@@ -263,7 +263,7 @@ fn records_of_an_instance_are_merged_with_those_of_perf() {
     assert_eq!(merge.gaps_ahead().count(), 0, "no call is lost by that");
     assert_eq!(merge.last_of_ring(0), Some(Time(40)));
     let mut seen = Vec::new();
-    merge.release_all(&table, |record| {
+    merge.release_all(&table, usize::MAX, |record| {
         seen.push(match record.body {
             Body::Sample(sample) => format!("{}: {} {:?}", record.time.0, sample.event.0, record.task.tid),
             Body::Missed { records, after } => format!("{}: missed {records:?} after {after:?}", record.time.0),
