@@ -63,6 +63,12 @@ pub struct Begin {
     pub selection: Vec<String>,
     /// The events, the machine and the targets. The layouts of samples are those of the file.
     pub session: Session,
+    /// The whole machine was traced, or some of its CPUs.
+    #[serde(default)]
+    pub of_all: bool,
+    /// The recorder read what source lines need, of the files that processes mapped.
+    #[serde(default)]
+    pub has_lines: bool,
 }
 
 impl Fact {

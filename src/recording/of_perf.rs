@@ -78,7 +78,7 @@ impl PerfReader {
     /// The file is damaged, or has nothing that rtrace can show: a clause that continues the name of the file.
     pub fn open(file: File, header: &Header, size: u64) -> Result<PerfReader, String> {
         let session::Found { session, selection, normalizer, side_band, has_wall_clock } = session::read(&file, header, size)?;
-        let begin = Begin { version: String::new(), selection, session };
+        let begin = Begin { version: String::new(), selection, session, ..Begin::default() };
         Ok(PerfReader {
             begin,
             stream: RecordStream::new(Box::new(Regular { file, size }), header.data),

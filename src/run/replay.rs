@@ -12,7 +12,7 @@ use crate::event::Synthesized;
 use crate::gate;
 use crate::interrupt;
 use crate::plan::PENDING_AFTER;
-use crate::recording::{AnyReader, Damage, KernelSymbols, RecordedFiles};
+use crate::recording::{AnyReader, Damage, JitFile, KernelSymbols, RecordedFiles};
 use crate::request::{Trace, select};
 use crate::say;
 use crate::session::{PathNames, Session};
@@ -28,6 +28,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 /// Shows a recording as the request says, and returns the exit status. `has_own_selection` says that the request
 /// selects calls and events itself, and not as the recorder did.
@@ -37,6 +38,11 @@ use std::sync::{Arc, PoisonError};
 pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -> anyhow::Result<ExitCode> {
     interrupt::block_signals()?;
     let session = Arc::new(session(request, reader.begin().session.clone(), has_own_selection));
+    let of_all = request.show.max_summary_of_all.filter(|_| reader.begin().of_all).map(|rows| {
+        let show = Show { max_summary: Some(rows), ..request.show.clone() };
+        Trace { show, ..request.clone() }
+    });
+    let request = of_all.as_ref().unwrap_or(request);
     let tasks = Tasks::of_recording(session.scope);
     let shows_pending = request.show.pending == Some(true) || is_interleaved(request, &tasks);
     let shown = gate::Settings { pending: shows_pending, ..bind(request, &session)? };
@@ -45,6 +51,9 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
             "rtrace: the recording does not say at which time of day it was made (`perf record -k CLOCK_MONOTONIC` writes that): times of \
              day count from the beginning of 1970"
         );
+    }
+    if (request.graphs.lines || request.graphs.inlined) && !reader.begin().has_lines {
+        say!("rtrace: the recording has no source lines: `rtrace record --lines` reads what they need");
     }
     let sinks = Planned::new(request, Output::open(&request.output)?, &tasks)?;
     let enough = Arc::new(AtomicBool::new(false));
@@ -88,7 +97,7 @@ pub fn replay(request: &Trace, mut reader: AnyReader, has_own_selection: bool) -
 /// Returns the names of frames, from the files of the recording.
 pub(super) fn naming(request: &Trace, files: RecordedFiles, kernel: KernelSymbols) -> Naming<RecordedFiles> {
     let wanted = Wanted { lines: request.graphs.lines, inlined: request.graphs.inlined };
-    let names = RecordedNames { kernel };
+    let names = RecordedNames { kernel, files: files.clone() };
     Naming::new(files, Options::default(), Box::new(names), wanted)
 }
 
@@ -155,6 +164,7 @@ pub(super) fn bind(request: &Trace, session: &Session) -> anyhow::Result<gate::S
 /// The names of a recording that are in no file which a process mapped.
 struct RecordedNames {
     kernel: KernelSymbols,
+    files: RecordedFiles,
 }
 
 impl Fetch for RecordedNames {
@@ -163,11 +173,15 @@ impl Fetch for RecordedNames {
         text.ok_or_else(|| io::Error::other("the recording does not have them"))
     }
 
-    fn perf_map(&mut self, _: i32) -> Option<Box<dyn ReadAt>> {
-        None
+    fn perf_map(&mut self, pid: i32) -> Option<Box<dyn ReadAt>> {
+        self.files.jit(pid, JitFile::Map)
     }
 
-    fn jitdump(&mut self, _: i32, _: &[u8]) -> Option<Box<dyn ReadAt>> {
-        None
+    fn jitdump(&mut self, pid: i32, _: &[u8]) -> Option<Box<dyn ReadAt>> {
+        self.files.jit(pid, JitFile::Dump)
+    }
+
+    fn pause(&self) -> Duration {
+        Duration::ZERO
     }
 }

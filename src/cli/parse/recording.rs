@@ -26,6 +26,7 @@ pub fn record(args: RecordArgs, matches: &ArgMatches, around: &super::Surroundin
     cli.what = args.what;
     cli.graphs.call_graph = args.call_graph;
     cli.graphs.kernel_stack = args.kernel_stack;
+    cli.graphs.lines = args.lines;
     cli.lines.string_limit = args.string_limit;
     cli.lines.struct_limit = args.struct_limit;
     cli.output.strict = args.strict;
