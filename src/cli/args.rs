@@ -126,6 +126,8 @@ pub enum Sub {
         /// Print one JSON object per line (rtrace-json(5))
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        what: Box<WhatArgs>,
     },
     /// Write the calls of a recording for tools that do not know rtrace's records
     Convert {
