@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A call is made far more often if there are at least this many times as many calls, ...
 const MORE_RATIO: u64 = 10;
 
-/// ... and at least this many more. In five runs of each of 32 commands (compilers, git, tar, python3, curl, ps), beside
+/// ... and at least this many more. In five runs of each of 32 commands (compilers, git, tar, python3, curl, ps) beside
 /// other work on two CPUs, no call was made four times as often and 20 times more.
 const MORE_CALLS: u64 = 100;
 

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Returns the outline of a recording. `words` are those of the recording before, and are returned with those of this
-/// one. `has_own_selection` says that the request selects calls and events itself, and not as the recorder did. What the
-/// recording lacks is said on stderr.
+/// one. `has_own_selection` says that the request selects calls and events itself, and not as the recorder did. What
+/// the recording lacks is said on stderr.
 ///
 /// # Errors
 /// The selection does not apply to the recording, or the user asked rtrace to end.
