@@ -31,6 +31,9 @@ pub enum Request {
     Diff {
         /// The recordings.
         recordings: [PathBuf; 2],
+        /// The options that select calls and events, as words of a command line; without any, what the recorders
+        /// selected is compared.
+        selection: Vec<String>,
         /// The format of the answer.
         format: AnswerFormat,
     },

@@ -124,7 +124,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let throttle = throttle.map(|throttle| throttle::start(throttle, &plan, &armed, &mut notices)).transpose()?;
     let session = Arc::new(session::session(&plan, &armed, request.show.time.is_local() || request.recording.is_some()));
     let shown = plan.bind(request, &session)?;
-    let recording = recording.map(|(of, file)| record::begin(of, file, &plan, &session, &tracefs)).transpose()?;
+    let recording = recording.map(|(of, file)| record::begin((request, of), file, &plan, &session, &tracefs)).transpose()?;
     let mut run = Run {
         request,
         plan: &plan,

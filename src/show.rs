@@ -22,6 +22,8 @@ pub struct Show {
     pub summary_by: SummaryBy,
     /// `--max-summary`: the maximum number of rows of a table; `None` for all.
     pub max_summary: Option<usize>,
+    /// The maximum number of rows of a table if a recording turns out to be of the whole machine.
+    pub max_summary_of_all: Option<usize>,
     /// `--path`: show only calls that name one of these files or have a descriptor of one. Paths or globs.
     pub paths: Vec<OsString>,
     /// `--by`: a second key of the rows of the summary.

@@ -218,6 +218,7 @@ pub fn show() -> Show {
         errno_summary: false,
         summary_by: SummaryBy::Thread,
         max_summary: None,
+        max_summary_of_all: None,
         summary_object: None,
         histogram: false,
         interval: None,

@@ -128,6 +128,8 @@ pub enum Sub {
         /// Print one JSON object per line (rtrace-json(5))
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        what: Box<WhatArgs>,
     },
     /// Write the calls of a recording for tools that do not know rtrace's records
     Convert {
@@ -232,6 +234,9 @@ pub struct RecordArgs {
     /// Record the kernel's stack of each call as well
     #[arg(long)]
     pub kernel_stack: bool,
+    /// Record the debug information of all programs and libraries, which `rtrace -i FILE --lines` and --inline need
+    #[arg(long)]
+    pub lines: bool,
     /// Compress the recording by zstd
     #[arg(short = 'z', long = "compress", value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = clap::value_parser!(i32).range(1..=22))]

@@ -76,6 +76,9 @@ pub fn request(argv: &[OsString], around: &Surroundings) -> Result<Request, Stop
         return match (subcommand, without_environment.subcommand()) {
             (Sub::Record(args), Some((_, matches))) => recording::record(*args, matches, around),
             (Sub::Report(args), Some((_, matches))) => recording::report(*args, matches, &report_words(typed), around),
+            (Sub::Diff { first, second, json, .. }, Some((_, matches))) => {
+                recording::diff([first, second], answer_format(json), matches, around)
+            }
             (subcommand, _) => request_of_subcommand(subcommand),
         };
     }
@@ -101,12 +104,11 @@ fn request_of_subcommand(subcommand: Sub) -> Result<Request, Stop> {
         Sub::Evlist { input, verbose, trace_fields } => {
             Ok(Request::EventList { recording: input, what: EventsOf { attributes: verbose, fields: trace_fields } })
         }
-        Sub::Diff { first, second, json } => Ok(Request::Diff { recordings: [first, second], format: answer_format(json) }),
         Sub::Convert { to: ConvertTo::PerfTracepoints, input, output } => Ok(Request::Convert(Conversion { input, output })),
         Sub::Completions { shell } => Ok(Request::Completions(shell)),
         Sub::Complete { words } => Ok(Request::Complete(words)),
         // The caller has the words.
-        Sub::Record(_) | Sub::Report(_) => Err(wrong("the options of this command are missing")),
+        Sub::Record(_) | Sub::Report(_) | Sub::Diff { .. } => Err(wrong("the options of the command are missing")),
     }
 }
 

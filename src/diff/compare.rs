@@ -2,18 +2,22 @@
 
 use super::align::{Alignment, align, base_name};
 use super::calls::{compare_group, groups};
-use super::described::STANDARD_ERROR;
-use super::difference::{Difference, Side, What};
+use super::difference::{Attribute, Difference, Side, What};
+use super::file_state::FileState;
 use super::fold;
+use super::noise;
 use super::outline::{End, Image, Outline};
+use super::slower::{self, OnFile};
+use super::streams::STANDARD_ERROR;
 use super::words::{Word, Words};
 use rustc_hash::FxHashSet;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the differences, those first that say most about why one run works and another does not.
 pub fn compare(outlines: [&Outline; 2], words: &Words) -> Vec<Difference> {
     let Alignment { pairs, alone } = align(outlines, words);
     let mut found = Vec::new();
+    let mut times: BTreeMap<Word, Vec<OnFile>> = BTreeMap::new();
     for pair in pairs {
         let nodes = [&outlines[0].nodes[pair[0]], &outlines[1].nodes[pair[1]]];
         let programs = program_of(outlines[1], pair[1]);
@@ -39,15 +43,26 @@ pub fn compare(outlines: [&Outline; 2], words: &Words) -> Vec<Difference> {
             if complains && words.text(*object) == STANDARD_ERROR {
                 continue;
             }
-            let objects: Vec<Word> = (*object != Word::EMPTY).then_some(*object).into_iter().collect();
+            let about = (*object != Word::EMPTY).then_some(*object);
+            let objects: Vec<Word> = about.into_iter().collect();
+            for (call, timed) in group.times() {
+                times.entry(call).or_default().push(OnFile { programs: programs.clone(), object: about, first: group.first, timed });
+            }
+            if let [Some(a), Some(b)] = nodes.map(|node| node.files.get(object).filter(|_| !noise::is_made_up(words.text(*object)))) {
+                let is_written = outlines.iter().any(|outline| outline.written.contains(object));
+                differing(a, b, is_written).for_each(|what| add(what, objects.clone(), group.first));
+            }
             for mut what in compare_group(group, !objects.is_empty()) {
                 if let What::Tries { side, found, .. } = &mut what {
                     *found = worked[side.index()].contains(base_name(words, *object));
                 }
-                add(what, objects.clone(), group.first);
+                if !is_noise(&what, words.text(*object)) {
+                    add(what, objects.clone(), group.first);
+                }
             }
         }
     }
+    found.extend(slower::on_many_files(times));
     for side in Side::BOTH {
         let outline = outlines[side.index()];
         for node in &alone[side.index()] {
@@ -55,6 +70,29 @@ pub fn compare(outlines: [&Outline; 2], words: &Words) -> Vec<Difference> {
         }
     }
     fold::fold(found, words)
+}
+
+/// Returns how a file differs. The size of a file that one of the runs writes is no property of the file.
+fn differing(a: &FileState, b: &FileState, is_written: bool) -> impl Iterator<Item = What> {
+    let states = [a, b];
+    let of = move |attribute: Attribute, value: &dyn Fn(&FileState) -> Option<u64>| match states.map(value) {
+        [Some(a), Some(b)] if a != b => Some(What::File { attribute, values: [a, b] }),
+        _ => None,
+    };
+    let size = of(Attribute::Size, &|state| state.size.filter(|_| !is_written));
+    let mode = of(Attribute::Mode, &|state| state.mode.map(u64::from));
+    let user = of(Attribute::User, &|state| state.user.map(u64::from));
+    let group = of(Attribute::Group, &|state| state.group.map(u64::from));
+    [mode, user, group, size].into_iter().flatten()
+}
+
+/// Returns whether a difference only says that another process has ended earlier.
+fn is_noise(what: &What, object: &[u8]) -> bool {
+    let errnos = match what {
+        What::Fails { errnos, always: false, .. } => errnos,
+        _ => return false,
+    };
+    errnos.iter().all(|errno| noise::is_of_ended_process(object, *errno))
 }
 
 /// Adds the programs that only one recording runs: that of the node, or if its processes are copies of their parent,

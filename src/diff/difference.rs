@@ -1,6 +1,7 @@
 //! What one recording has and another has not.
 
 use super::outline::End;
+use super::slower::Timed;
 use super::words::Word;
 use std::collections::BTreeSet;
 
@@ -45,6 +46,31 @@ pub struct Difference {
     pub first: u64,
 }
 
+/// What is known of a file from calls like fstat(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attribute {
+    /// The size in bytes.
+    Size,
+    /// The permissions, and what else is in the mode (`st_mode`).
+    Mode,
+    /// The user who owns it.
+    User,
+    /// The group.
+    Group,
+}
+
+impl Attribute {
+    /// Returns the name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Attribute::Size => "size",
+            Attribute::Mode => "mode",
+            Attribute::User => "user",
+            Attribute::Group => "group",
+        }
+    }
+}
+
 /// A kind of difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
@@ -65,6 +91,15 @@ pub enum What {
         call: Word,
         /// The errors of each recording.
         errnos: [BTreeSet<i32>; 2],
+    },
+    /// A call fails more often in one recording, and it is not known on which files.
+    FailsMore {
+        /// The name of the call.
+        call: Word,
+        /// The error.
+        errno: i32,
+        /// The numbers of calls that fail with it.
+        calls: [u64; 2],
     },
     /// The processes end in other ways.
     Ends([BTreeSet<End>; 2]),
@@ -88,10 +123,15 @@ pub enum What {
         side: Side,
         /// The name of the call.
         call: Word,
-        /// The total durations in nanoseconds.
-        time: [u64; 2],
-        /// The numbers of calls.
-        calls: [u64; 2],
+        /// How long the calls took.
+        timed: Timed,
+    },
+    /// A file is not the same.
+    File {
+        /// What is different.
+        attribute: Attribute,
+        /// Its value in each recording.
+        values: [u64; 2],
     },
     /// One recording only has processes that run a program.
     Runs {
@@ -156,22 +196,23 @@ impl What {
     /// does not.
     pub fn rank(&self) -> u8 {
         match self {
-            What::Fails { errnos, .. } if is_question(errnos) => 12,
+            What::Fails { errnos, .. } if is_question(errnos) => 14,
             What::Fails { always: true, .. } => 1,
-            What::FailsOtherwise { .. } => 2,
-            What::Ends(_) => 3,
-            What::Complains { .. } => 4,
-            What::Fails { .. } => 5,
+            What::Ends(_) => 2,
+            What::Complains { .. } => 3,
+            What::Fails { .. } | What::FailsMore { .. } => 4,
+            What::FailsOtherwise { .. } => 5,
             What::NoData { .. } => 6,
             What::Slower { .. } => 7,
-            What::Runs { .. } => 8,
-            What::Tries { found: true, .. } => 16,
-            What::Tries { side: Side::B, .. } => 9,
+            What::File { .. } => 8,
+            What::Runs { .. } => 9,
             What::Arguments(_) => 10,
-            What::Uses { .. } | What::Tries { .. } => 11,
-            What::Calls { .. } => 13,
-            What::Details { .. } => 14,
-            What::More { .. } => 15,
+            What::Tries { found: true, .. } => 18,
+            What::Tries { side: Side::B, .. } => 11,
+            What::Uses { .. } | What::Tries { .. } => 12,
+            What::More { .. } => 13,
+            What::Calls { .. } => 15,
+            What::Details { .. } => 16,
         }
     }
 
@@ -180,6 +221,8 @@ impl What {
         match self {
             What::Fails { .. } => "fails",
             What::FailsOtherwise { .. } => "fails_otherwise",
+            What::FailsMore { .. } => "fails_more",
+            What::File { .. } => "file",
             What::Ends(_) => "ends",
             What::Complains { .. } => "complains",
             What::NoData { .. } => "no_data",

@@ -1,15 +1,21 @@
 //! Joins differences that are the same in several programs or for several files, and orders them.
 
-use super::difference::{Difference, What};
+use super::difference::{Attribute, Difference, What};
 use super::words::{Word, Words};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// As many files of one directory become one line.
+/// As many files of one directory become one line, ...
 const FILES_MIN: usize = 4;
+
+/// ... as many directories in which a file of one name is looked for, ...
+const NAMES_MIN: usize = 3;
+
+/// ... and as many others below one directory.
+const TREE_MIN: usize = 4;
 
 /// Joins and orders differences.
 pub fn fold(found: Vec<Difference>, words: &Words) -> Vec<Difference> {
-    let mut folded = of_directories(of_files(of_programs(found)), words);
+    let mut folded = of_paths(of_files(of_programs(found)), words);
     folded.sort_by_key(|difference| (difference.what.rank(), difference.first));
     folded
 }
@@ -50,21 +56,41 @@ fn of_programs(found: Vec<Difference>) -> Vec<Difference> {
     out
 }
 
-/// Joins the files of a directory that differ in the same way.
-fn of_directories(found: Vec<Difference>, words: &Words) -> Vec<Difference> {
+/// Joins the files that differ in the same way and have the same name, are in the same directory, or are below one.
+fn of_paths(found: Vec<Difference>, words: &Words) -> Vec<Difference> {
+    let of_name = |difference: &Difference, path: &[u8]| {
+        let is_search = matches!(difference.what, What::Tries { .. } | What::FailsOtherwise { .. });
+        is_search.then(|| [&b"*/"[..], name(path)].concat())
+    };
+    let of_directory = |_: &Difference, path: &[u8]| Some(directory(path)?.to_vec());
+    let of_tree = |difference: &Difference, path: &[u8]| {
+        let is_search = matches!(difference.what, What::Tries { .. } | What::Uses { .. });
+        is_search.then(|| tree(path)).map(<[u8]>::to_vec)
+    };
+    let found = joined(found, words, NAMES_MIN, &of_name);
+    let found = joined(found, words, FILES_MIN, &of_directory);
+    joined(found, words, TREE_MIN, &of_tree)
+}
+
+/// Returns the place of a file, if such differences are joined.
+type Place<'p> = &'p dyn Fn(&Difference, &[u8]) -> Option<Vec<u8>>;
+
+/// Joins at least `min` differences of one file each that are of the same kind and at the same place.
+fn joined(found: Vec<Difference>, words: &Words, min: usize, place: Place) -> Vec<Difference> {
     let mut sets: BTreeMap<(String, BTreeSet<Word>, Vec<u8>), Vec<Difference>> = BTreeMap::new();
     let mut out = Vec::new();
     for difference in found {
-        let directory = difference.objects.first().and_then(|object| directory(words.text(*object)));
-        match (kind(&difference.what), directory) {
-            (Some(kind), Some(directory)) => {
-                sets.entry((kind, difference.programs.clone(), directory.to_vec())).or_default().push(difference);
-            }
+        let path = match &difference.objects[..] {
+            [one] => Some(words.text(*one)).filter(|path| is_one_path(path)),
+            _ => None,
+        };
+        match (kind(&difference.what), path.and_then(|path| place(&difference, path))) {
+            (Some(kind), Some(place)) => sets.entry((kind, difference.programs.clone(), place)).or_default().push(difference),
             _ => out.push(difference),
         }
     }
     for set in sets.into_values() {
-        if set.len() < FILES_MIN {
+        if set.len() < min {
             out.extend(set);
             continue;
         }
@@ -89,14 +115,32 @@ fn kind(what: &What) -> Option<String> {
     match what {
         What::Uses { side, .. } => Some(format!("uses {side:?}")),
         What::Tries { side, errnos, found, .. } => Some(format!("tries {side:?} {errnos:?} {found}")),
-        What::Fails { .. } | What::FailsOtherwise { .. } | What::Calls { .. } | What::NoData { .. } => Some(format!("{what:?}")),
+        What::File { attribute: Attribute::Size, .. } => Some("size".to_owned()),
+        What::Fails { .. } | What::FailsOtherwise { .. } | What::Calls { .. } | What::NoData { .. } | What::File { .. } => {
+            Some(format!("{what:?}"))
+        }
         _ => None,
     }
+}
+
+/// Returns whether the object of a call is an absolute path, and not two with an arrow between them.
+fn is_one_path(path: &[u8]) -> bool {
+    path.starts_with(b"/") && !path.contains(&b' ')
+}
+
+/// Returns the last part of a path.
+fn name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
 /// Returns the directory of a path.
 fn directory(path: &[u8]) -> Option<&[u8]> {
     let end = path.iter().rposition(|byte| *byte == b'/')?;
-    // Two paths with an arrow between them are not joined.
-    (path.starts_with(b"/") && !path.contains(&b' ')).then(|| &path[..end.max(1)])
+    Some(&path[..end.max(1)])
+}
+
+/// Returns the first two parts of a path.
+fn tree(path: &[u8]) -> &[u8] {
+    let end = memchr::memchr_iter(b'/', path).nth(2).unwrap_or(path.len());
+    &path[..end]
 }

@@ -32,6 +32,8 @@ struct Object<'w> {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Bytes<'w>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    attribute: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     a: Option<State<'w>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     b: Option<State<'w>>,
@@ -53,6 +55,9 @@ struct State<'w> {
     /// In nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     duration: Option<Integer>,
+    /// The value of the attribute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Integer>,
 }
 
 /// How processes ended.
@@ -93,8 +98,17 @@ fn object<'w>(difference: &'w Difference, words: &'w Words) -> Object<'w> {
         }
         What::Complains { side, text } => Object { side: name(side), text: Some(Bytes(text)), ..object },
         What::NoData { side, call } => Object { side: name(side), calls: vec![text(call)], ..object },
-        What::Slower { side, call, time, calls } => {
-            let state = |at: usize| State { calls: Some(Integer(calls[at])), duration: Some(Integer(time[at])), ..State::default() };
+        What::FailsMore { call, errno, calls } => {
+            let (a, b) = states([0, 1].map(|at: usize| State { calls: Some(Integer(calls[at])), ..State::default() }));
+            Object { calls: vec![text(call)], errors: errors(&BTreeSet::from([*errno])), a, b, ..object }
+        }
+        What::File { attribute, values } => {
+            let (a, b) = states([0, 1].map(|at: usize| State { value: Some(Integer(values[at])), ..State::default() }));
+            Object { attribute: Some(attribute.name()), a, b, ..object }
+        }
+        What::Slower { side, call, timed } => {
+            let state =
+                |at: usize| State { calls: Some(Integer(timed.calls[at])), duration: Some(Integer(timed.time[at])), ..State::default() };
             let (a, b) = states([0, 1].map(state));
             Object { side: name(side), calls: vec![text(call)], a, b, ..object }
         }

@@ -8,12 +8,15 @@ mod calls;
 mod compare;
 mod described;
 mod difference;
+mod file_state;
 mod fold;
 mod json;
 mod noise;
 mod outline;
 mod outliner;
 mod random_names;
+mod slower;
+mod streams;
 mod text;
 mod words;
 

@@ -80,6 +80,8 @@ pub fn compared(row: Option<&Syscall>, call: &Call, has_object: bool) -> Compare
         // Where memory lies, and hence how it is divided, depends on random addresses.
         _ if is_memory || row.groups.intersects(Groups::PURE | Groups::CLOCK) && !WAITS.contains(&row.name) => Compared::NOTHING,
         name if TURNS.contains(&name) => Compared::NOTHING,
+        // Which of several threads begin depends on how much work there is for them.
+        "prctl" if call.args.is_some_and(|args| names_something(args[0])) => Compared::NOTHING,
         name if WAITS.contains(&name) => Compared::TIME,
         // A parent waits in vfork(2) for its child.
         _ if row.groups.contains(Groups::PROCESS) => Compared::CALLS,
@@ -97,6 +99,26 @@ pub fn is_about_descriptor(row: Option<&Syscall>) -> bool {
 /// why it is slow.
 pub fn waits_for_relatives(file: &File) -> bool {
     matches!(file, File::Pipe { .. })
+}
+
+/// Returns whether a file is on a disk, so that how long a call takes does not depend on whoever is at its other end.
+pub fn is_on_disk(file: &File) -> bool {
+    matches!(file, File::Path(path) if !path.starts_with(b"/dev/"))
+}
+
+/// Returns whether an operation of prctl(2) only gives a thread or memory a name.
+fn names_something(operation: u64) -> bool {
+    [libc::PR_SET_NAME, libc::PR_SET_VMA].iter().any(|other| operation == *other as u64)
+}
+
+/// Returns whether what is found at a path is different each time, because the kernel makes it up.
+pub fn is_made_up(path: &[u8]) -> bool {
+    [&b"/proc/"[..], b"/sys/", b"/dev/"].iter().any(|folder| path.starts_with(folder)) || path.contains(&b'*')
+}
+
+/// Returns whether an error only says that another process has ended meanwhile.
+pub fn is_of_ended_process(path: &[u8], errno: i32) -> bool {
+    path.starts_with(b"/proc/PID") && matches!(errno, libc::ENOENT | libc::ESRCH)
 }
 
 /// Returns whether this errno only says that the call is to be repeated, or is not finished.

@@ -5,8 +5,9 @@
 //! with the same arguments are one node, and equal calls of a node are counted. The size of an outline is therefore
 //! that of what is different in a recording, and not that of the recording.
 
+use super::file_state::FileState;
 use super::words::Word;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -17,6 +18,8 @@ pub struct Outline {
     pub nodes: Vec<Node>,
     /// The number of calls that are left out, because the outline would become too large.
     pub left_out: u64,
+    /// The files that a process opened for writing or replaced.
+    pub written: FxHashSet<Word>,
 }
 
 /// The processes with the same parent and the same image.
@@ -32,6 +35,8 @@ pub struct Node {
     pub processes: u64,
     /// What they did.
     pub uses: FxHashMap<Use, Tally>,
+    /// What they learnt first about files, by the object of the call.
+    pub files: FxHashMap<Word, FileState>,
     /// How they ended, and how many of them.
     pub ends: BTreeMap<End, u64>,
     /// The first line that they wrote to standard error, as far as the recording has it.
@@ -92,12 +97,14 @@ pub struct Tally {
     pub is_compared: bool,
     /// The calls use the file, and do not only close its descriptor or hand it on.
     pub uses_file: bool,
+    /// The calls have a path that the recording does not have.
+    pub lacks_path: bool,
 }
 
 impl Tally {
     /// Returns a tally without calls.
     pub fn new(first: u64, is_compared: bool, uses_file: bool) -> Tally {
-        Tally { first, calls: 0, outcomes: SmallVec::new(), time: 0, is_compared, uses_file }
+        Tally { first, calls: 0, outcomes: SmallVec::new(), time: 0, is_compared, uses_file, lacks_path: false }
     }
 
     /// Adds calls with an outcome.
@@ -116,6 +123,22 @@ pub enum End {
     Exited(i32),
     /// This signal killed it.
     Killed(i32),
+}
+
+impl Node {
+    /// Returns a node of which nothing is known yet.
+    pub fn new(image: Image, parent: usize) -> Node {
+        Node {
+            image,
+            parent,
+            children: Vec::new(),
+            processes: 0,
+            uses: FxHashMap::default(),
+            files: FxHashMap::default(),
+            ends: BTreeMap::new(),
+            complaint: None,
+        }
+    }
 }
 
 impl Outline {

@@ -1,18 +1,19 @@
 //! Makes the outline of a recording from its events.
 
-use super::described::{Described, describe, name};
+use super::described::{Around, Described, describe, name};
+use super::file_state::FileState;
 use super::noise::{self, compared};
 use super::outline::{End, Image, Node, Outcome, Outline, Tally, Use};
 use super::random_names::RandomNames;
+use super::streams::{self, Streams};
 use super::words::{Word, Words};
 use crate::beauty::lookup;
 use crate::beauty::special::Special;
 use crate::engine::view::View;
-use crate::event::{Call, Event, EventKind, ExitState, TaskEnd};
+use crate::event::{Call, Event, EventKind, ExitState, File, TaskEnd};
 use crate::sink::{Sink, TraceResult};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +31,8 @@ struct Process {
     parent: i32,
     /// The path of the program that it executed, if nothing else was seen of the process since then.
     executed: Option<Word>,
+    /// The standard streams that it, or an ancestor, has opened: the bit 1 << N for the descriptor N.
+    own_streams: u8,
 }
 
 /// How many ancestors of a process are asked whether a name has their number.
@@ -43,6 +46,7 @@ struct State {
     children: FxHashMap<(usize, Image), usize>,
     processes: FxHashMap<i32, Process>,
     names: RandomNames,
+    streams: Streams,
     events: u64,
     kept: usize,
 }
@@ -57,21 +61,14 @@ struct Collector(Arc<Mutex<State>>);
 impl Outliner {
     /// Returns an outliner that uses the words of the recording before.
     pub fn new(words: Words) -> Outliner {
-        let root = Node {
-            image: Image::Forked,
-            parent: 0,
-            children: Vec::new(),
-            processes: 0,
-            uses: FxHashMap::default(),
-            ends: BTreeMap::new(),
-            complaint: None,
-        };
+        let root = Node::new(Image::Forked, 0);
         Outliner(Arc::new(Mutex::new(State {
             words,
-            outline: Outline { nodes: vec![root], left_out: 0 },
+            outline: Outline { nodes: vec![root], left_out: 0, written: FxHashSet::default() },
             children: FxHashMap::default(),
             processes: FxHashMap::default(),
             names: RandomNames::default(),
+            streams: Streams::default(),
             events: 0,
             kept: 0,
         })))
@@ -84,7 +81,7 @@ impl Outliner {
 
     /// Returns the outline, and the words in it. The sink takes nothing from then on.
     pub fn finish(self) -> (Outline, Words) {
-        let empty = Outline { nodes: Vec::new(), left_out: 0 };
+        let empty = Outline { nodes: Vec::new(), left_out: 0, written: FxHashSet::default() };
         let state = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (std::mem::replace(&mut state.outline, empty), std::mem::take(&mut state.words))
     }
@@ -114,7 +111,8 @@ impl State {
             EventKind::Fork { child, .. } if child.pid != pid => {
                 let parent = self.node_of(event);
                 let node = self.child(parent, Image::Forked);
-                self.processes.insert(child.pid, Process { node, parent: pid, executed: None });
+                let own_streams = self.processes.get(&pid).map_or(0, |process| process.own_streams);
+                self.processes.insert(child.pid, Process { node, parent: pid, executed: None, own_streams });
             }
             EventKind::Exec { path, .. } => {
                 self.executed(event);
@@ -152,7 +150,8 @@ impl State {
             self.outline.left_out += 1;
             return;
         }
-        let mut about = describe(call, &self.names, &self.line(pid));
+        let mut about = self.describe(pid, call);
+        self.streams(pid, call, row.map_or("", |row| row.name), about.stream.take());
         if row.is_some_and(|row| matches!(row.does, Special::Execve | Special::Execveat)) && call.ret() == Some(0) {
             return self.executes(pid, call, &about);
         }
@@ -163,7 +162,7 @@ impl State {
         }
         if let (Some((path, is_private)), None, Some(_)) = (&about.creates, call.errno(), call.ret()) {
             self.names.created(path, *is_private);
-            about = describe(call, &self.names, &self.line(pid));
+            about = self.describe(pid, call);
         }
         let node = self.node_of(event);
         if let Some(text) = about.complaint.take() {
@@ -173,16 +172,48 @@ impl State {
         let outcome = match (call.exit, call.errno()) {
             (ExitState::Returned { .. }, Some(errno)) if noise::is_passing(errno) => None,
             (ExitState::Returned { .. }, Some(errno)) => Some(Outcome::Errno(errno)),
+            (ExitState::Returned { .. }, None) if about.late_error.is_some() => about.late_error.map(Outcome::Errno),
             (ExitState::Returned { ret: 0, .. }, None) if reads && about.is_path => Some(Outcome::NoData),
             (ExitState::Returned { .. }, None) => Some(Outcome::Success),
             _ => None,
         };
         let time = call.duration().filter(|_| compared.time && !about.waits).unwrap_or_default();
-        let [call, object, detail] = [&name(call), &about.object, &about.detail].map(|text| self.words.add(text));
-        let tally = self.tally(node, Use { call, object, detail }, (compared.calls, !noise::is_about_descriptor(row)));
+        let [of_name, object, detail] = [&name(call), &about.object, &about.detail].map(|text| self.words.add(text));
+        let tally = self.tally(node, Use { call: of_name, object, detail }, (compared.calls, !noise::is_about_descriptor(row)));
         tally.calls += 1;
         tally.time += time;
+        tally.lacks_path |= about.lacks_path;
         outcome.into_iter().for_each(|outcome| tally.add(outcome, 1));
+        self.file(node, object, &about, call);
+    }
+
+    /// Keeps what a call says about its file.
+    fn file(&mut self, node: usize, object: Word, about: &Described, call: &Call) {
+        if about.writes && call.errno().is_none() {
+            self.outline.written.insert(object);
+            // rename(2) replaces the second file.
+            let target = memchr::memmem::find(&about.object, b" -> ").map(|at| self.words.add(&about.object[at + 4..]));
+            self.outline.written.extend(target);
+        }
+        let files = &mut self.outline.nodes[node].files;
+        if about.state != FileState::default() && !about.object.is_empty() {
+            files.entry(object).or_default().add(&about.state);
+        }
+    }
+
+    /// Describes a call of a process.
+    fn describe(&self, pid: i32, call: &Call) -> Described {
+        let own_streams = self.processes.get(&pid).map_or(0, |process| process.own_streams);
+        describe(call, &Around { names: &self.names, pids: &self.line(pid), streams: &self.streams, own_streams })
+    }
+
+    /// Follows where the standard streams lead. `file` is behind one that the process did not open.
+    fn streams(&mut self, pid: i32, call: &Call, name: &str, file: Option<File>) {
+        file.into_iter().for_each(|file| self.streams.add(file));
+        let opened = streams::opened(name, call);
+        if let Some(process) = self.processes.get_mut(&pid).filter(|_| opened != 0) {
+            process.own_streams |= opened;
+        }
     }
 
     /// A call executed a program.
@@ -241,8 +272,7 @@ impl State {
                 let node = nodes.len();
                 nodes[parent].children.push(node);
                 self.children.insert((parent, image.clone()), node);
-                let (children, uses) = (Vec::new(), FxHashMap::default());
-                nodes.push(Node { image, parent, children, processes: 0, uses, ends: BTreeMap::new(), complaint: None });
+                nodes.push(Node::new(image, parent));
                 node
             }
         };

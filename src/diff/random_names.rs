@@ -69,6 +69,13 @@ impl RandomNames {
         if let Some(other) = self.made.get(name) {
             return other.clone();
         }
+        // open(2) with O_TMPFILE creates files whose names are the numbers of their inodes.
+        if is_temporary && name.strip_prefix(b"#").is_some_and(|rest| !rest.is_empty() && rest.iter().all(u8::is_ascii_digit)) {
+            return b"#*".to_vec();
+        }
+        if let Some(at) = uuid(name) {
+            return [&name[..at], ANY, &name[at + UUID_LENGTH..]].concat();
+        }
         let of_prefix = |prefix: &&[u8]| Some((prefix.len(), name.strip_prefix(*prefix)?));
         if let Some((from, rest)) = PREFIXES.iter().find_map(of_prefix) {
             let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
@@ -105,6 +112,17 @@ fn without_number(name: &[u8], pids: &[i32]) -> Vec<u8> {
     out
 }
 
+/// The number of characters of a UUID (RFC 9562).
+const UUID_LENGTH: usize = 36;
+
+/// Returns where a name has a UUID.
+fn uuid(name: &[u8]) -> Option<usize> {
+    let is_uuid = |text: &[u8]| {
+        text.iter().enumerate().all(|(at, byte)| if matches!(at, 8 | 13 | 18 | 23) { *byte == b'-' } else { byte.is_ascii_hexdigit() })
+    };
+    name.windows(UUID_LENGTH).position(is_uuid)
+}
+
 /// Returns where the last long run of letters and digits is.
 fn last_run(name: &[u8]) -> Option<(usize, usize)> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
@@ -138,6 +156,9 @@ mod tests {
             ("/run/app.4711.lock", "/run/app.PID.lock"),
             ("/run/app.47110.lock", "/run/app.47110.lock"),
             ("map-0x7f0011223344", "map-*"),
+            ("/tmp/#10010654", "/tmp/#*"),
+            ("/srv/#10010654", "/srv/#10010654"),
+            ("/srv/x-0338c8ad-a5e6-4e29-9da7-a2bd28956f46.lock", "/srv/x-*.lock"),
             ("/usr/lib/libc.so.6", "/usr/lib/libc.so.6"),
             ("", ""),
             ("//", "//"),

@@ -1,9 +1,10 @@
 //! Differences as sentences, one a line.
 
 use super::align::base_name;
-use super::difference::{Difference, Side, What};
+use super::difference::{Attribute, Difference, Side, What};
 use super::outline::End;
 use super::words::{Word, Words};
+use crate::beauty::value::file_mode;
 use crate::beauty::{errno, signal};
 use crate::text::{escape, time_unit};
 use std::collections::BTreeSet;
@@ -44,6 +45,10 @@ impl Teller<'_> {
             What::FailsOtherwise { call: name, errnos: [a, b] } => {
                 format!("{} fails with {} in {}, and with {} in {}", call(name), errors(b), self.names[1], errors(a), self.names[0])
             }
+            What::FailsMore { call: name, errno, calls: [a, b] } => {
+                let errors = errors(&BTreeSet::from([*errno]));
+                format!("{} fails {} with {errors} in {}, and {} in {}", call(name), times(*b), self.names[1], times(*a), self.names[0])
+            }
             What::Ends([a, b]) => format!("{} in {}, and {} in {}", ends(b), self.names[1], ends(a), self.names[0]),
             What::Complains { side, text } => {
                 let mut quoted = Vec::new();
@@ -53,13 +58,15 @@ impl Teller<'_> {
             What::NoData { side, call: name } => {
                 format!("{} finds no data in {}, and some in {}", call(name), on(side), other(side))
             }
-            What::Slower { side, call: name, time, calls } => {
+            What::Slower { side, call: name, timed } => {
                 let one = |side: Side| {
-                    let (time, calls) = (time_unit::short(time[side.index()]), calls[side.index()]);
+                    let (time, calls) = (time_unit::short(timed.time[side.index()]), timed.calls[side.index()]);
                     format!("{time} in {} ({calls} {})", self.names[side.index()], if calls == 1 { "call" } else { "calls" })
                 };
-                format!("{} takes {}, and {}", call(name), one(*side), one(side.other()))
+                let ratio = timed.ratio(*side).map(|ratio| format!(" {ratio} times as long in {}:", on(side))).unwrap_or_default();
+                format!("{} takes{ratio} {}, and {}", call(name), one(*side), one(side.other()))
             }
+            What::File { attribute, values } => self.file(objects, *attribute, *values),
             What::Runs { side, path: Some(path), args, processes } => {
                 let times = if *processes == 1 { String::new() } else { format!(" ({processes} processes)") };
                 format!("only {} runs {}{times}", on(side), self.command(*path, args.get(1..).unwrap_or_default()))
@@ -86,6 +93,18 @@ impl Teller<'_> {
         }
     }
 
+    fn file(&self, objects: &str, attribute: Attribute, [a, b]: [u64; 2]) -> String {
+        let [one, other] = self.names;
+        let objects = objects.strip_prefix(' ').unwrap_or(objects);
+        match attribute {
+            Attribute::Size if objects.ends_with(')') => format!("{objects} have other sizes in {other} than in {one}"),
+            Attribute::Size => format!("{objects} has {b} bytes in {other}, and {a} bytes in {one}"),
+            Attribute::Mode => format!("{objects}: the mode is {} in {other}, and {} in {one}", mode(b), mode(a)),
+            Attribute::User => format!("{objects}: the owner is the user {b} in {other}, and {a} in {one}"),
+            Attribute::Group => format!("{objects}: the owner is the group {b} in {other}, and {a} in {one}"),
+        }
+    }
+
     fn details(&self, call: &str, a: &BTreeSet<Word>, b: &BTreeSet<Word>) -> String {
         let shown = |details: &BTreeSet<Word>| listed(&details.iter().map(|detail| self.word(*detail)).collect::<Vec<_>>(), "other");
         match (a.is_empty(), b.is_empty()) {
@@ -101,10 +120,24 @@ impl Teller<'_> {
             [] => String::new(),
             [one] => format!(" {}", self.word(*one)),
             several => {
-                let directory = self.word(several[0]);
-                let directory = directory.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
-                let names: Vec<String> = several.iter().map(|object| shown(base_name(self.words, *object))).collect();
-                format!(" {} files in {directory}/ ({})", several.len(), listed(&names, "other"))
+                let paths: Vec<String> = several.iter().map(|object| self.word(*object)).collect();
+                let parts: Vec<(&str, &str)> = paths.iter().map(|path| path.rsplit_once('/').unwrap_or(("", path))).collect();
+                let number = several.len();
+                if parts.iter().all(|(directory, _)| *directory == parts[0].0) {
+                    let names: Vec<String> = parts.iter().map(|(_, name)| (*name).to_owned()).collect();
+                    return format!(" {number} files in {}/ ({})", parts[0].0, listed(&names, "other"));
+                }
+                if parts.iter().all(|(_, name)| *name == parts[0].1) {
+                    let directories: Vec<String> = parts.iter().map(|(directory, _)| (*directory).to_owned()).collect();
+                    return format!(" {} in {number} directories ({})", parts[0].1, listed(&directories, "other"));
+                }
+                let common = common_directory(&paths);
+                let names: Vec<String> = paths.iter().map(|path| path[common.len()..].to_owned()).collect();
+                format!(
+                    " {number} files{} ({})",
+                    if common.is_empty() { String::new() } else { format!(" below {common}") },
+                    listed(&names, "other")
+                )
             }
         }
     }
@@ -119,6 +152,31 @@ impl Teller<'_> {
 
     fn word(&self, word: Word) -> String {
         shown(self.words.text(word))
+    }
+}
+
+/// Returns the directory that all paths have in common, with the slash at its end; empty if there is none.
+fn common_directory(paths: &[String]) -> &str {
+    let Some(first) = paths.first() else { return "" };
+    let is_common = |end: &usize| paths.iter().all(|path| path.starts_with(&first[..*end]));
+    let end = first.rmatch_indices('/').map(|(at, _)| at + 1).find(is_common).unwrap_or_default();
+    &first[..end]
+}
+
+fn times(number: u64) -> String {
+    match number {
+        0 => "never".to_owned(),
+        1 => "once".to_owned(),
+        number => format!("{number} times"),
+    }
+}
+
+/// Returns the permissions in octal, behind the type if the file is not a regular one.
+fn mode(mode: u64) -> String {
+    let (kind, permissions) = file_mode(mode as u32);
+    match kind {
+        Some("S_IFREG") | None => format!("{permissions:04o}"),
+        Some(kind) => format!("{kind}|{permissions:04o}"),
     }
 }
 

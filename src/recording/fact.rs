@@ -68,6 +68,12 @@ pub struct Begin {
     /// How the records of BPF programs are packed.
     #[serde(default)]
     pub calls: CallLayout,
+    /// The whole machine was traced, or some of its CPUs.
+    #[serde(default)]
+    pub of_all: bool,
+    /// The recorder read what source lines need, of the files that processes mapped.
+    #[serde(default)]
+    pub has_lines: bool,
 }
 
 impl Fact {

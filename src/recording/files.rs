@@ -4,6 +4,7 @@
 //! and keeps the bytes that were read: a replay then reads the same bytes. Separate debug files that the symbols come
 //! from are kept in the same way.
 
+use super::jit::{JitFile, RecordedJits};
 use crate::event::FileId;
 use crate::stack::image::Image;
 use crate::stack::library::{MappedFile, Open, Opened, Unopened};
@@ -40,6 +41,13 @@ pub enum Found {
         /// The identity of the file with its contents, and a process and the path by which it was found; none for the
         /// vdso.
         file: Option<(Identity, i32, Vec<u8>)>,
+    },
+    /// A just-in-time compiler of this process writes it. A fact has what was appended since the one before.
+    Jit {
+        /// The process.
+        pid: i32,
+        /// Which of its files it is.
+        kind: JitFile,
     },
     /// It was looked for at this path, because it may have the symbols of another file.
     Path(Vec<u8>),
@@ -82,10 +90,16 @@ pub struct SeenFile {
 /// Reads the files that processes map, for the recorder.
 pub struct Collector<F> {
     open: Box<dyn Open + Send>,
+    /// Whether the debug information for source lines is kept as well.
+    has_lines: bool,
     resolver: Resolver<Logging<F>>,
     log: Log,
+    by_identity: ByIdentity,
     seen: FxHashSet<Mapped>,
 }
+
+/// How the mapped files were found that are read again, for their source lines.
+type ByIdentity = Arc<Mutex<FxHashMap<Identity, Found>>>;
 
 /// What was read, by the way the file was found.
 type Log = Arc<Mutex<Vec<(Found, u64, Reads)>>>;
@@ -100,11 +114,13 @@ impl<F> fmt::Debug for Collector<F> {
 }
 
 impl<F: Files> Collector<F> {
-    /// Creates a collector. `open` opens mapped files, and `files` those with their symbols.
-    pub fn new(open: Box<dyn Open + Send>, files: F) -> Collector<F> {
+    /// Creates a collector. `open` opens mapped files, and `files` those with their symbols. `has_lines` says that the
+    /// debug information for source lines is read as well.
+    pub fn new(open: Box<dyn Open + Send>, files: F, has_lines: bool) -> Collector<F> {
         let log = Log::default();
-        let resolver = Resolver::new(Logging { files, log: Arc::clone(&log) }, Options::default());
-        Collector { open, resolver, log, seen: FxHashSet::default() }
+        let by_identity = ByIdentity::default();
+        let logging = Logging { files, log: Arc::clone(&log), by_identity: Arc::clone(&by_identity) };
+        Collector { open, has_lines, resolver: Resolver::new(logging, Options::default()), log, by_identity, seen: FxHashSet::default() }
     }
 
     /// Reads a file that a process has mapped as code, unless it was read before. Returns it, and the files with its
@@ -114,15 +130,32 @@ impl<F: Files> Collector<F> {
         let Ok(opened) = self.open.open(file) else { return Vec::new() };
         let of_file = |(identity, origin): &(Identity, Origin)| (*identity, origin.pid, origin.path.as_os_str().as_bytes().to_vec());
         let found = Found::Mapping { mapped, file: opened.file.as_ref().map(of_file) };
+        if let Some((identity, _)) = &opened.file {
+            lock(&self.by_identity).insert(*identity, found.clone());
+        }
         let bytes = Arc::new(logged(opened.bytes, found, &self.log));
         let opened = Opened { file: opened.file, bytes };
         // What is wrong with the file is found again by the replay.
         let _ = Image::read(Box::new(opened.clone()));
         if let Some(object) = object(&mut self.resolver, &opened) {
             self.resolver.resolve(object, 0);
+            if self.has_lines {
+                self.resolver.lines(object, 0);
+            }
         }
-        let log = std::mem::take(&mut *lock(&self.log));
-        log.into_iter().map(|(found, size, reads)| SeenFile { found, content: Content { size, parts: parts(&reads) } }).collect()
+        let mut files: Vec<(Found, u64, BTreeMap<u64, Vec<u8>>)> = Vec::new();
+        for (found, size, reads) in std::mem::take(&mut *lock(&self.log)) {
+            let reads = std::mem::take(&mut *lock(&reads));
+            match files.iter_mut().find(|(other, ..)| *other == found) {
+                Some((.., known)) => reads.into_iter().for_each(|(at, bytes)| keep(known, at, &bytes)),
+                None => files.push((found, size, reads)),
+            }
+        }
+        let content = |size, reads: BTreeMap<u64, Vec<u8>>| Content {
+            size,
+            parts: reads.into_iter().map(|(at, bytes)| Part { at, bytes }).collect(),
+        };
+        files.into_iter().map(|(found, size, reads)| SeenFile { found, content: content(size, reads) }).collect()
     }
 }
 
@@ -136,8 +169,12 @@ impl Mapped {
     }
 }
 
-fn parts(reads: &Reads) -> Vec<Part> {
-    std::mem::take(&mut *lock(reads)).into_iter().map(|(at, bytes)| Part { at, bytes }).collect()
+/// Keeps the bytes at an offset, unless more of them are known.
+fn keep(known: &mut BTreeMap<u64, Vec<u8>>, at: u64, bytes: &[u8]) {
+    let known = known.entry(at).or_default();
+    if known.len() < bytes.len() {
+        *known = bytes.to_vec();
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -164,11 +201,7 @@ impl ReadAt for LoggedFile {
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         self.file.read_at(offset, into)?;
-        let mut reads = lock(&self.reads);
-        let known = reads.entry(offset).or_default();
-        if known.len() < into.len() {
-            *known = into.to_vec();
-        }
+        keep(&mut lock(&self.reads), offset, into);
         Ok(())
     }
 }
@@ -177,18 +210,18 @@ impl ReadAt for LoggedFile {
 struct Logging<F> {
     files: F,
     log: Log,
+    by_identity: ByIdentity,
 }
 
 impl<F: Files> Files for Logging<F> {
     fn find(&mut self, want: Want<'_>) -> Option<Box<dyn ReadAt>> {
         let file = self.files.find(want)?;
-        match want {
-            // It was logged when it was found first.
-            Want::Again { .. } => Some(file),
-            Want::Path { path, .. } => {
-                Some(Box::new(logged(Arc::new(Locked(Mutex::new(file))), Found::Path(path.as_os_str().as_bytes().to_vec()), &self.log)))
-            }
-        }
+        let found = match want {
+            Want::Again { identity, .. } => lock(&self.by_identity).get(&identity).cloned(),
+            Want::Path { path, .. } => Some(Found::Path(path.as_os_str().as_bytes().to_vec())),
+        };
+        let Some(found) = found else { return Some(file) };
+        Some(Box::new(logged(Arc::new(Locked(Mutex::new(file))), found, &self.log)))
     }
 }
 
@@ -217,12 +250,16 @@ struct Known {
     mapped: FxHashMap<Mapped, MappedFileOf>,
     by_identity: FxHashMap<Identity, Arc<RecordedFile>>,
     by_path: FxHashMap<PathBuf, Arc<RecordedFile>>,
+    jits: RecordedJits,
 }
 
 impl RecordedFiles {
     /// Adds a file. The first one of several that were found in the same way counts.
     pub fn add(&self, SeenFile { found, content }: SeenFile) {
         let mut known = lock(&self.0);
+        if let Found::Jit { pid, kind } = found {
+            return known.jits.add(pid, kind, content.parts);
+        }
         let path = |bytes: Vec<u8>| PathBuf::from(std::ffi::OsString::from_vec(bytes));
         let recorded =
             Arc::new(RecordedFile { size: content.size, parts: content.parts.into_iter().map(|part| (part.at, part.bytes)).collect() });
@@ -234,8 +271,16 @@ impl RecordedFiles {
                 }
                 known.mapped.entry(mapped).or_insert((file, recorded));
             }
+            Found::Jit { .. } => {}
             Found::Path(bytes) => _ = known.by_path.entry(path(bytes)).or_insert(recorded),
         }
+    }
+}
+
+impl RecordedFiles {
+    /// Returns a file that a just-in-time compiler of this process wrote, as far as the replay has come.
+    pub fn jit(&self, pid: i32, kind: JitFile) -> Option<Box<dyn ReadAt>> {
+        lock(&self.0).jits.get(pid, kind)
     }
 }
 

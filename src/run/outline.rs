@@ -19,15 +19,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Returns the outline of a recording. `words` are those of the recording before, and are returned with those of this
-/// one. What the recording lacks is said on stderr.
+/// one. `has_own_selection` says that the request selects calls and events itself, and not as the recorder did. What
+/// the recording lacks is said on stderr.
 ///
 /// # Errors
 /// The selection does not apply to the recording, or the user asked rtrace to end.
-pub fn outline(path: &Path, request: &Trace, mut reader: Reader, words: Words) -> anyhow::Result<(Outline, Words)> {
-    let session = Arc::new(session(request, reader.begin().session.clone(), false));
+pub fn outline(
+    path: &Path,
+    (request, has_own_selection): (&Trace, bool),
+    mut reader: Reader,
+    words: Words,
+) -> anyhow::Result<(Outline, Words)> {
+    let session = Arc::new(session(request, reader.begin().session.clone(), has_own_selection));
     let outliner = Outliner::new(words);
     let shown = Shown { gate: bind(request, &session)?, selection: Selection::of(request), enough: Arc::new(AtomicBool::new(false)) };
-    let naming = naming(request, reader.files(), Box::new(RecordedNames { kernel: reader.kernel_symbols() }));
+    let naming = naming(request, reader.files(), Box::new(RecordedNames { kernel: reader.kernel_symbols(), files: reader.files() }));
     // Nothing is written to it.
     let output = Output::open(&crate::request::Output { to: Sink::Stdout, ..request.output.clone() })?.shared();
     let engine = Engine::new(&session, None, Box::new(Closed));

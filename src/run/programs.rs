@@ -5,7 +5,7 @@
 
 use crate::kernel::objects;
 use crate::kernel::remote_files::Guarded;
-use crate::recording::{self, AnyReader, BuildIdBytes, KernelSymbols, RecordedFiles, build_id, padded};
+use crate::recording::{self, AnyReader, BuildIdBytes, JitFile, KernelSymbols, RecordedFiles, build_id, padded};
 use crate::source::files::LiveMappings;
 use crate::stack::library::{MappedFile, Open, Opened, Unopened};
 use crate::stack::naming::Fetch;
@@ -51,7 +51,7 @@ impl Programs {
     /// recording.
     pub fn names(&self, recorded: KernelSymbols) -> Box<dyn Fetch> {
         match self {
-            Programs::Recorded(_) => Box::new(RecordedNames { kernel: recorded }),
+            Programs::Recorded(files) => Box::new(RecordedNames { kernel: recorded, files: files.clone() }),
             Programs::Here(here) => Box::new(NamesHere { kernel: Arc::clone(&here.recorded.kernel) }),
         }
     }
@@ -161,6 +161,8 @@ fn time((seconds, nanoseconds): (i64, u32)) -> Option<SystemTime> {
 pub(super) struct RecordedNames {
     /// The kernel's symbols in the recording.
     pub kernel: KernelSymbols,
+    /// The files in the recording, among them those of just-in-time compilers.
+    pub files: RecordedFiles,
 }
 
 impl Fetch for RecordedNames {
@@ -169,12 +171,16 @@ impl Fetch for RecordedNames {
         text.ok_or_else(|| io::Error::other("the recording does not have them"))
     }
 
-    fn perf_map(&mut self, _: i32) -> Option<Box<dyn ReadAt>> {
-        None
+    fn perf_map(&mut self, pid: i32) -> Option<Box<dyn ReadAt>> {
+        self.files.jit(pid, JitFile::Map)
     }
 
-    fn jitdump(&mut self, _: i32, _: &[u8]) -> Option<Box<dyn ReadAt>> {
-        None
+    fn jitdump(&mut self, pid: i32, _: &[u8]) -> Option<Box<dyn ReadAt>> {
+        self.files.jit(pid, JitFile::Dump)
+    }
+
+    fn pause(&self) -> Duration {
+        Duration::ZERO
     }
 }
 

@@ -4,8 +4,8 @@ use crate::kernel::machine;
 use crate::kernel::tracefs::Tracefs;
 use crate::plan::Plan;
 use crate::recording::{About, Begin, Totals, TracingData, Writer};
-use crate::request::Recording;
-use crate::session::Session;
+use crate::request::{Recording, Trace};
+use crate::session::{Session, Targets};
 use crate::sys::perf::Attr;
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
@@ -31,11 +31,19 @@ pub fn create(path: &Path) -> anyhow::Result<File> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn begin(recording: &Recording, file: File, plan: &Plan, session: &Session, tracefs: &Tracefs) -> anyhow::Result<Writer> {
+pub fn begin(
+    (request, recording): (&Trace, &Recording),
+    file: File,
+    plan: &Plan,
+    session: &Session,
+    tracefs: &Tracefs,
+) -> anyhow::Result<Writer> {
     let begin = Begin {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         selection: recording.selection.clone(),
         session: session.clone(),
+        of_all: matches!(plan.targets, Targets::SystemWide),
+        has_lines: request.graphs.lines || request.graphs.inlined,
         ..Begin::default()
     };
     let attrs: Vec<_> = plan

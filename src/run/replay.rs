@@ -41,6 +41,11 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
     interrupt::block_signals()?;
     let programs = Programs::of(&reader);
     let session = Arc::new(session(request, reader.begin().session.clone(), has_own_selection));
+    let of_all = request.show.max_summary_of_all.filter(|_| reader.begin().of_all).map(|rows| {
+        let show = Show { max_summary: Some(rows), ..request.show.clone() };
+        Trace { show, ..request.clone() }
+    });
+    let request = of_all.as_ref().unwrap_or(request);
     let tasks = Tasks::of_recording(session.scope);
     let shows_pending = request.show.pending == Some(true) || is_interleaved(request, &tasks);
     let span = span(request, &session, &reader)?;
@@ -53,6 +58,10 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
             "rtrace: the recording does not say at which time of day it was made (`perf record -k CLOCK_MONOTONIC` writes that): times of \
              day count from the beginning of 1970"
         );
+    }
+    let may_have_lines = reader.begin().has_lines || reader.programs().is_some();
+    if (request.graphs.lines || request.graphs.inlined) && !may_have_lines {
+        say!("rtrace: the recording has no source lines: `rtrace record --lines` reads what they need");
     }
     if programs.lacks_registers() {
         say!(
@@ -68,8 +77,9 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
     let engine = Engine::new(&session, pending_after, Box::new(programs.clone()));
     let shown = Shown { gate: shown, selection: Selection::of(request), enough: Arc::clone(&enough) };
     let naming = naming(request, programs.clone(), programs.names(reader.kernel_symbols()));
-    // A span is passed over by the reader when the engine has come to its beginning.
-    let has_threads = span.is_none() && std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
+    // The reader passes over a span when the engine has come to its beginning, and the names of generated code are those
+    // as far as it has read.
+    let has_threads = span.is_none() && engine.library().is_none() && std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
     let work = Work::new(session, engine, shown, sinks.create(), (naming, Programs::unanswered)).deferring(request.graphs.names_at_end);
     let mut work = if has_threads { work.apart().context("cannot create the thread that writes the output")? } else { work };
     let mut source = Source::new(reader, has_threads).context("cannot create the thread that reads the recording")?;

@@ -65,7 +65,7 @@ pub fn start(
         rights::drop_in_worker();
         receiver.recv()
     };
-    let files_of_recording = plan.maps.then(|| files.clone());
+    let files_of_recording = plan.maps.then(|| (files.clone(), request.graphs.lines || request.graphs.inlined));
     let recorder = move |writer, names: &mut LiveNames| Recorder::new(writer, files_of_recording, Some(names).filter(|_| kernel_frames));
     let work = move || match (receive(), sinks) {
         (Ok(Begin { session, shown, recording }), Some(sinks)) => {

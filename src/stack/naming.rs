@@ -4,6 +4,7 @@
 use super::image::Image;
 use super::library::{Library, MappedFile, Opened};
 use super::name::{NamedFrame, Names};
+use super::symbols::jit::READ_INTERVAL;
 use super::symbols::{Files, Jit, KernelNames, Name, ObjectId, Options, ReadAt, Resolver};
 use crate::event::Stack;
 use crate::event::frame::{Frame, ImageId};
@@ -11,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The greatest number of code addresses whose names are cached.
 const CACHED_MAX: usize = 1 << 16;
@@ -24,6 +25,11 @@ pub trait Fetch {
     fn perf_map(&mut self, pid: i32) -> Option<Box<dyn ReadAt>>;
     /// Opens the file jit-PID.dump that a process has mapped, by the path of the mapping.
     fn jitdump(&mut self, pid: i32, path: &[u8]) -> Option<Box<dyn ReadAt>>;
+    /// Returns how long not to look again for a perf map, or for new functions while all have names. A recording is
+    /// replayed faster than it was made.
+    fn pause(&self) -> Duration {
+        READ_INTERVAL
+    }
 }
 
 /// The optional details of a frame that are looked up.
@@ -276,7 +282,8 @@ impl<F: Files> State<F> {
         {
             jit.set_dump(file);
         }
-        let found = jit.at(frame.lookup_avma(), Instant::now(), || self.fetch.perf_map(pid))?;
+        let pause = self.fetch.pause();
+        let found = jit.at(frame.lookup_avma(), (Instant::now(), pause), || self.fetch.perf_map(pid))?;
         Some((found.name, found.offset))
     }
 }

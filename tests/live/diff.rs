@@ -1,9 +1,10 @@
 //! `rtrace diff`: two runs of the same command do not differ, and of what differs in others, the first lines name what
 //! matters.
 
+use crate::compiled::compiled;
 use crate::machine::{self, Machine};
 use crate::needs::{self, unsupported};
-use crate::trace::{Trace, plain};
+use crate::trace::{Trace, plain, shell_with_engine};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -190,9 +191,121 @@ fn what_is_no_recording_is_refused_with_a_sentence() {
     let Some(machine) = Machine::shared() else { return };
     let good = recorded(&machine, "good", &[], &["true"]);
     let missing = machine.path("missing");
+    let trace = machine.path("trace.json");
+    plain(&machine, &["--json", "-o", &trace, "true"]);
+    let run = plain(&machine, &["diff", &good, &trace]);
+    assert_eq!((run.status, run.stdout.as_str()), (125, ""));
+    assert!(run.stderr.contains("trace.json is a trace in JSON") && run.stderr.lines().count() == 1, "{}", run.stderr);
     for words in [["diff", &missing, &good], ["diff", &good, "/etc/passwd"]] {
         let run = plain(&machine, &words);
         assert_eq!((run.status, run.stdout.as_str()), (125, ""), "{words:?}");
         assert!(run.stderr.starts_with("rtrace: ") && run.stderr.lines().count() == 1, "{}", run.stderr);
     }
+}
+
+/// Each read of a file takes longer, and no single file by so much that it would be noticed.
+#[test]
+fn a_slower_disk_is_one_line_that_names_the_call_the_files_and_the_factor() {
+    let Some(machine) = Machine::alone() else { return };
+    if !needs::has_program("bindfs") || !std::path::Path::new("/dev/fuse").exists() {
+        return unsupported("no FUSE, or no bindfs");
+    }
+    // The second file system passes on 64 KiB in a second.
+    let script = "cd $dir; mkdir -p real mount; for file in $(seq 10 49); do head -c 4096 /dev/zero >real/$file; done; head -c 65536 /dev/zero >real/large
+        recorded() {
+          bindfs -f $2 real mount & server=$!
+          until [ -e mount/large ]; do sleep .05; done
+          $rtrace record $engine -q -o many.$1 cat $dir/mount/1? $dir/mount/2? $dir/mount/3? $dir/mount/4? >/dev/null
+          $rtrace record $engine -q -o one.$1 dd if=$dir/mount/large of=/dev/null bs=4096 status=none
+          umount mount; wait $server
+        }
+        recorded fast; recorded slow --read-rate=65536";
+    fs::write(machine.path("script"), format!("dir={}\n{script}\n", machine.dir().display())).expect("the directory is ours");
+    let made = shell_with_engine(&machine, "export rtrace; unshare -m sh $dir/script 2>&1");
+    let lines = differences(&machine, &["many.fast", "many.slow"].map(|name| machine.path(name)));
+    let slower = first_with(&lines, " times as long in many.slow: ");
+    assert!(slower.starts_with("cat: read"), "{lines:#?}\n{}", made.text);
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    // dd reads from its standard input, of which it is not known without paths whether it is a file.
+    if has_paths() {
+        let lines = differences(&machine, &["one.fast", "one.slow"].map(|name| machine.path(name)));
+        let slower_dd = first_with(&lines, " times as long in one.slow: ");
+        assert!(slower.contains(&format!(" files in {}/ (", machine.path("mount"))), "{slower}");
+        assert!(slower_dd.starts_with(&format!("dd: read {} takes ", machine.path("mount/large"))), "{lines:#?}");
+    }
+}
+
+#[test]
+fn a_missing_library_is_named_and_the_search_for_it_is_one_line() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(library) = compiled(&machine, "cc", &["-shared", "-fPIC"], "stacks/library.c", "liblibrary.so") else { return };
+    let folder = format!("-Wl,-rpath,{}", machine.dir().display());
+    let place = format!("-L{}", machine.dir().display());
+    let options = [&place, "-Wl,--no-as-needed", "-llibrary", &folder];
+    let Some(program) = compiled(&machine, "cc", &options, "stacks/chain.c", "program") else { return };
+    let a = recorded(&machine, "a", &[], &[&program, "plain", "1"]);
+    fs::rename(&library, machine.path("elsewhere")).expect("it was just compiled");
+    let b = recorded(&machine, "b", &[], &[&program, "plain", "1"]);
+    let lines = differences(&machine, &[a, b]);
+    first_with(&lines, "exits with status 127 in b");
+    if has_paths() {
+        assert!(lines[0].contains(&format!(" {library} fails with ENOENT")), "{lines:#?}");
+        first_with(&lines, "writes to standard error in b only: \"");
+        let searches: Vec<&String> = lines.iter().filter(|line| line.contains(" tries liblibrary.so in ")).collect();
+        assert!(searches.len() == 1 && searches[0].contains(" directories ("), "{lines:#?}");
+    }
+}
+
+#[test]
+fn another_size_mode_or_owner_of_a_file_is_a_difference() {
+    let Some(machine) = Machine::shared() else { return };
+    if !has_paths() {
+        return unsupported("path names");
+    }
+    let file = machine.file("settings", 10);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("the file is ours");
+    let a = recorded(&machine, "a", &[], &["cat", &file]);
+    fs::write(&file, "another text\n").expect("the file is ours");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("the file is ours");
+    let b = recorded(&machine, "b", &[], &["cat", &file]);
+    let lines = differences(&machine, &[a.clone(), b.clone()]);
+    let expected =
+        [format!("cat: {file}: the mode is 0600 in b, and 0644 in a"), format!("cat: {file} has 13 bytes in b, and 10 bytes in a")];
+    assert_eq!(lines, expected);
+    let run = diff(&machine, &["--json", &a, &b]);
+    let objects: Vec<Value> = run.stdout.lines().map(|line| serde_json::from_str(line).expect("a line is an object")).collect();
+    crate::json::check(&objects);
+    assert_eq!((&objects[2]["attribute"], &objects[2]["b"]["value"]), (&"size".into(), &13.into()), "{}", run.stdout);
+}
+
+/// Without path names, only the number of failures says that a file is missing, if other calls fail in the same way.
+#[test]
+fn one_more_failure_of_the_same_kind_is_found_without_path_names() {
+    let Some(machine) = Machine::shared() else { return };
+    let settings = machine.file("settings", 10);
+    let command = format!("for file in /nowhere/1 /nowhere/2 {settings}; do [ -e $file ]; done; true");
+    let a = recorded(&machine, "a", &[], &["sh", "-c", &command]);
+    fs::remove_file(&settings).expect("it was just written");
+    let b = recorded(&machine, "b", &[], &["sh", "-c", &command]);
+    let lines = differences(&machine, &[a, b]);
+    assert!(lines[0].contains("ENOENT (No such file or directory) in b"), "{lines:#?}");
+}
+
+/// `-e` and `--filter` choose what is compared.
+#[test]
+fn a_selection_limits_the_comparison() {
+    let Some(machine) = Machine::shared() else { return };
+    let program = machine.file("program", 10);
+    let a = recorded(&machine, "a", &[], &["cat", &program]);
+    fs::remove_file(&program).expect("it was just written");
+    let b = recorded(&machine, "b", &[], &["cat", &program]);
+    let calls =
+        |words: &[&str]| diff(&machine, &[words, &[&a, &b]].concat()).stdout.lines().filter(|line| line.contains(" openat")).count();
+    assert!(calls(&[]) > 0);
+    assert!(calls(&["-e", "openat"]) > 0);
+    assert_eq!(calls(&["-e", "!openat"]), 0);
+    assert!(!diff(&machine, &["--filter", "ret >= 0", &a, &b]).stdout.contains(" fails with "));
+    let run = plain(&machine, &["diff", "-e", "no_such_call", &a, &b]);
+    assert_eq!((run.status, run.stdout.as_str()), (125, ""));
+    assert!(run.stderr.contains("no_such_call") && run.stderr.lines().count() == 1, "{}", run.stderr);
 }

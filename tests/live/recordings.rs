@@ -1,5 +1,6 @@
 //! Tests that a recording is shown as the live trace was, byte for byte, and what becomes of recordings that end early.
 
+use crate::cgroup::Cgroup;
 use crate::compiled::compiled;
 use crate::machine::Machine;
 use crate::trace::{Trace, shell, shell_with_engine};
@@ -45,6 +46,114 @@ fn a_recording_is_shown_as_the_live_trace_was() {
         for command in commands {
             assert_eq!(differences(&machine, options, command), "", "{options}: {command}");
         }
+    }
+}
+
+/// The styles in which the scenes below are traced, in turn.
+const STYLES: [&str; 4] = ["--full --json", "", "--style strace", "-s"];
+
+/// Replays a recording in the styles in which it was not traced, and returns what fails or is empty.
+fn other_styles(machine: &Machine, traced: &str) -> String {
+    let styles = STYLES.iter().filter(|style| **style != traced);
+    let replay =
+        |style: &str| format!("$rtrace {style} -q -i data -o other || echo 'status' $?; test -s other || echo '{style}: nothing is shown'");
+    shell_with_engine_at(
+        machine,
+        &format!("cd {}; {}", machine.dir().display(), styles.map(|style| replay(style)).collect::<Vec<_>>().join("; ")),
+    )
+}
+
+/// Each scene of the test program that ends by itself, in one of the styles.
+#[test]
+fn scenes_are_shown_as_the_live_trace_was() {
+    let Some(machine) = Machine::shared() else { return };
+    // One of the scenes waits until somebody kills it.
+    let is_scene = |line: &&str| !line.starts_with('#') && !line.is_empty() && *line != "signals wait";
+    let scenes = include_str!("../depth/scenes.txt").lines().filter(is_scene);
+    for (at, scene) in scenes.enumerate() {
+        let (style, words) = (STYLES[at % STYLES.len()], scene.replace("DIR", "files"));
+        let command = format!("sh -c 'rm -rf files; mkdir files; exec $workload {words}'");
+        assert_eq!(differences(&machine, style, &command), "", "{style}: {scene}");
+        assert_eq!(other_styles(&machine, style), "", "{scene}");
+    }
+}
+
+/// Threads, processes, other ABIs, requests of io_uring, events and probes, in each style.
+#[test]
+fn tasks_and_events_of_all_kinds_are_shown_as_the_live_trace_was() {
+    let Some(machine) = Machine::shared() else { return };
+    let rows: [(&str, &str); 16] = [
+        ("", "$workload threads 20"),
+        ("", "$workload burst 4 20"),
+        ("", "$workload forks 10"),
+        ("", "$workload exec leader"),
+        ("", "$workload exec thread"),
+        ("", "$workload outlive 50 3"),
+        ("", "$workload waits 2"),
+        ("", "$workload unknown"),
+        ("", "$workload seccomp 5"),
+        ("", "$workload numbers 400 470 1"),
+        ("", "$workload tcp 100 70000"),
+        ("-e '*,io_uring:*'", "$workload uring chains file"),
+        ("-e '*,io_uring:*'", "$workload uring multishot file"),
+        ("-e sched:sched_process_exec,sched:sched_process_exit,openat", "sh -c 'ls / | cat'"),
+        ("-F all", "ls /"),
+        ("-s --sched", "$workload threads 3"),
+    ];
+    for (at, (options, command)) in rows.into_iter().enumerate() {
+        let style = STYLES[at % STYLES.len()];
+        // Lines of strace show neither events nor page faults.
+        let style = if style.contains("strace") && !options.is_empty() || options.contains("-s ") { "" } else { style };
+        assert_eq!(differences(&machine, &format!("{style} {options}"), command), "", "{style} {options}: {command}");
+    }
+    if cfg!(target_arch = "x86_64") {
+        assert_eq!(differences(&machine, "--json", "$workload int80 5"), "", "32-bit calls");
+    }
+}
+
+/// Running tasks, a cgroup and the whole machine.
+#[test]
+fn traces_of_other_targets_are_shown_as_they_were_live() {
+    let Some(machine) = Machine::shared() else { return };
+    let attach = |options: &str, target: &str| {
+        format!(
+            "cd $dir && rm -f live shown data; {target} $rtrace $engine {options} --no-pending -q --record data -o live $whom $waits >/dev/null; \
+             test -s live || echo 'nothing was traced'; kill $caller 2>/dev/null; $rtrace {options} --no-pending -q -i data -o shown; diff live shown"
+        )
+    };
+    let caller = "sh -c 'while sleep 0.05; do read -r line </proc/loadavg; done' & caller=$! whom=\"-p $!\" waits='sleep 0.5';";
+    for style in STYLES {
+        for target in [caller, "whom=-a waits='sleep 0.2';", "whom='-u root' waits='sleep 0.2';"] {
+            let script = format!("dir={}; {}", machine.dir().display(), attach(style, target));
+            assert_eq!(shell_with_engine_at(&machine, &script), "", "{style}: {target}");
+        }
+        let cgroup = Cgroup::new(&machine, "recorded");
+        let inside = "sh -c 'echo $$ >$0/cgroup.procs; while sleep 0.05; do read -r line </proc/loadavg; done'";
+        let target = format!("{inside} {} & caller=$! whom='-G {}' waits='sleep 0.5';", cgroup.dir.display(), cgroup.path);
+        let script = format!("dir={}; {}", machine.dir().display(), attach(style, &target));
+        assert_eq!(shell_with_engine_at(&machine, &script), "", "{style}: {target}");
+    }
+}
+
+/// Names of code that a program generated, and source lines, are in the recording, also of a recorder that shows
+/// nothing. The file with the names of the code is removed by the program.
+#[test]
+fn generated_code_and_source_lines_are_named_as_they_were_live() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O1", "-g", "-fno-omit-frame-pointer"], "stacks/chain.c", "chain") else { return };
+    let rows = [("made 7 5", "--call-graph dwarf", "made_function"), ("plain 7", "--call-graph dwarf --lines --inline", "chain.c:")];
+    for (scene, options, name) in rows {
+        let script = format!(
+            "cd $dir && rm -f live shown data copy && cp {program} copy; $rtrace $engine -e lseek {options} --no-pending -q --record data -o live ./copy {scene} >/dev/null; \
+             grep -q {name} live || echo 'there are no names in the stacks'; rm copy; $rtrace {options} --no-pending -q -i data -o shown; diff live shown"
+        );
+        assert_eq!(shell_with_engine_at(&machine, &format!("dir={}; {script}", machine.dir().display())), "", "{options}");
+        let alone = format!(
+            "cd $dir && cp {program} copy; $rtrace record $engine -e lseek -q --lines --call-graph dwarf -o alone ./copy {scene} >/dev/null; \
+             rm copy; $rtrace {options} -q -i alone -o shown; grep -c {name} shown"
+        );
+        let found = shell_with_engine_at(&machine, &format!("dir={}; {alone}", machine.dir().display()));
+        assert!(found.trim().parse::<u32>().is_ok_and(|lines| lines > 0), "{options}: {found}");
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Stop, matches, read_config, trace, wrong};
 use crate::cli::args::{Cli, RecordArgs, ReportArgs, SortArg, Sub, WeightArg, WhatArgs};
 use crate::cli::config::Config;
-use crate::request::{Engine, Order, Recording, Replay, Report, Request, Target, TaskSelection};
+use crate::request::{AnswerFormat, Engine, Order, Recording, Replay, Report, Request, Target, TaskSelection};
 use crate::show::Mode;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
@@ -30,6 +30,7 @@ pub fn record(args: RecordArgs, matches: &ArgMatches, around: &super::Surroundin
     cli.what = args.what;
     cli.graphs.call_graph = args.call_graph;
     cli.graphs.kernel_stack = args.kernel_stack;
+    cli.graphs.lines = args.lines;
     cli.lines.string_limit = args.string_limit;
     cli.lines.struct_limit = args.struct_limit;
     cli.output.strict = args.strict;
@@ -52,6 +53,20 @@ pub fn record(args: RecordArgs, matches: &ArgMatches, around: &super::Surroundin
         trace.run.engine = Engine::Tracepoint;
     }
     Ok(Request::Trace(Box::new(trace)))
+}
+
+/// Returns the request of `rtrace diff`. `matches` are those of the subcommand.
+///
+/// # Errors
+/// An option is wrong, or does not apply to recordings.
+pub fn diff(recordings: [PathBuf; 2], format: AnswerFormat, matches: &ArgMatches, around: &super::Surroundings) -> Result<Request, Stop> {
+    if matches.contains_id("inject") {
+        return Err(wrong("diff --inject: the calls of a recording were already made"));
+    }
+    let selection = selection(matches, &Config::default())?;
+    // Mistakes in the options are reported once, and before a recording is read.
+    with_selection(&selection, &[OsString::from("--no-config"), OsString::from("-i"), recordings[0].clone().into()], around)?;
+    Ok(Request::Diff { recordings, selection, format })
 }
 
 /// Returns what `--record` asks for, if it is given.

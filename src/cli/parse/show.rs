@@ -54,10 +54,7 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
     let target = &cli.target;
     let is_named =
         !target.pid.is_empty() || !target.tid.is_empty() || target.uid.is_some() || target.cgroup.is_some() || target.container.is_some();
-    let is_of_all = !is_named
-        && target.input.is_none()
-        && (target.all_cpus || target.cpu.is_some() || cli.command.is_empty())
-        && summary_by == SummaryBy::OneTable;
+    let is_of_all = !is_named && target.input.is_none() && (target.all_cpus || target.cpu.is_some() || cli.command.is_empty());
     let lines = &cli.lines;
     let arg_names = config.show_arg_names.unwrap_or(true);
     let style = match lines.style {
@@ -66,13 +63,16 @@ pub fn show(cli: &Cli, config: &Config) -> Result<Show, Stop> {
         None if lines.json || is_json_file(cli) => Style::Json,
         None => Style::Perf,
     };
+    // The table of the whole machine has many rows that say little.
+    let default_rows = (summary_by == SummaryBy::OneTable && style != Style::Json && max_summary.is_none()).then_some(ROWS_OF_ALL);
     Ok(Show {
         style,
         strace: strace::Lines::default(),
         mode,
         errno_summary: summary.errno_summary,
         summary_by,
-        max_summary: max_summary.or((is_of_all && style != Style::Json).then_some(ROWS_OF_ALL)).filter(|rows| *rows > 0),
+        max_summary: max_summary.or(default_rows.filter(|_| is_of_all)).filter(|rows| *rows > 0),
+        max_summary_of_all: default_rows.filter(|_| target.input.is_some()),
         summary_object: summary.by.clone(),
         histogram: summary.histogram,
         interval: summary.interval,

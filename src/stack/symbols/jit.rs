@@ -24,7 +24,7 @@ struct Growing<T> {
 }
 
 /// The time after which the files are read again even if all addresses have names, because a function may be replaced.
-const READ_INTERVAL: Duration = Duration::from_millis(100);
+pub const READ_INTERVAL: Duration = Duration::from_millis(100);
 /// The greatest number of bytes of a map that are read at a time.
 const READ_MAX: u64 = 16 << 20;
 /// The greatest number of bytes of a map that are read in all.
@@ -40,10 +40,15 @@ impl Jit {
     /// Returns the function that was compiled to this address last. The dump takes precedence over the map: it is the
     /// newer format, and records when code is moved.
     ///
-    /// As long as there is no map, `find_map` is called every 100 ms. [`ReadAt::size`] of its file is the
-    /// file's present size.
-    pub fn at(&mut self, address: u64, now: Instant, find_map: impl FnOnce() -> Option<Box<dyn ReadAt>>) -> Option<SymbolAt<'_>> {
-        let is_due = self.last_read.is_none_or(|last| now.duration_since(last) >= READ_INTERVAL);
+    /// As long as there is no map, `find_map` is called after each `pause`, as the files are read. [`ReadAt::size`] of
+    /// its file is the file's present size.
+    pub fn at(
+        &mut self,
+        address: u64,
+        (now, pause): (Instant, Duration),
+        find_map: impl FnOnce() -> Option<Box<dyn ReadAt>>,
+    ) -> Option<SymbolAt<'_>> {
+        let is_due = self.last_read.is_none_or(|last| now.duration_since(last) >= pause);
         if is_due && self.map.is_none() {
             self.map = find_map().map(|file| Growing { file, names: PerfMap::default(), read: 0 });
         }
@@ -116,8 +121,10 @@ mod tests {
         let mut jit = Jit::default();
         let mut now = Instant::now();
         let find = || Some(Box::new(file.clone()) as Box<dyn ReadAt>);
-        let name = |jit: &mut Jit, address, now| jit.at(address, now, find).map(|found| String::from_utf8_lossy(found.name).into_owned());
-        assert!(jit.at(0x1000, now, || None).is_none());
+        let name = |jit: &mut Jit, address, now| {
+            jit.at(address, (now, READ_INTERVAL), find).map(|found| String::from_utf8_lossy(found.name).into_owned())
+        };
+        assert!(jit.at(0x1000, (now, READ_INTERVAL), || None).is_none());
         file.0.lock().unwrap().extend(b"1000 10 first\n10");
         assert_eq!(name(&mut jit, 0x1000, now), None, "find_map was called just before");
         now += READ_INTERVAL;

@@ -7,7 +7,7 @@
  *   chain thread TAG         from a thread
  *   chain deep TAG FRAMES    through FRAMES frames of one function, of half a KiB each
  *   chain library TAG FILE   from a library that the program loads (library.c)
- *   chain made TAG           from code that the program generates, and names in a perf-PID.map file
+ *   chain made TAG [SECONDS] from code that the program generates, and names in a perf-PID.map file, which it removes later
  *   chain alloca TAG         from functions whose frames have no fixed size, or lie at a rounded address
  */
 #define _GNU_SOURCE
@@ -101,6 +101,8 @@ static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 
 static const unsigned int code[] = { 0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0 };
 #endif
 
+static unsigned made_seconds = 1;
+
 APART void run_made_code(void)
 {
 	char name[64];
@@ -114,13 +116,15 @@ APART void run_made_code(void)
 	fclose(map);
 	((void (*)(void (*)(void)))made)(innermost);
 	/* The reader of the trace needs the file of names for a moment longer. */
-	sleep(1);
+	sleep(made_seconds);
 	unlink(name);
 }
 
 int main(int argc, char **argv)
 {
 	const char *scene = argc > 2 ? argv[1] : "";
+	if (argc > 3 && strcmp(scene, "made") == 0)
+		made_seconds = atoi(argv[3]);
 
 	tag = argc > 2 ? atol(argv[2]) : 0;
 	if (!strcmp(scene, "plain")) {
