@@ -26,6 +26,8 @@ pub struct Rewritten {
     pub unreadable: u64,
     /// The first unreadable record.
     pub first: Option<Malformed>,
+    /// The times of the oldest and the newest sample.
+    pub span: Option<(Time, Time)>,
 }
 
 /// Returns the sample layout of an event's records in a file. The records of an event that is read from a tracefs
@@ -77,7 +79,11 @@ pub fn append(table: &EventTable, chunk: &Chunk, out: &mut Vec<u8>) -> Rewritten
             *place = u64::from_le_bytes(*place).min(stamp.time.0).to_le_bytes();
         }
         match frame.kind {
-            kind::SAMPLE => done.samples += 1,
+            kind::SAMPLE => {
+                done.samples += 1;
+                let (oldest, newest) = done.span.unwrap_or((stamp.time, stamp.time));
+                done.span = Some((oldest.min(stamp.time), newest.max(stamp.time)));
+            }
             _ => done.others += 1,
         }
         gap = matches!(frame.kind, kind::LOST | kind::LOST_SAMPLES).then(|| out.len() - TRAILING_TIME);
@@ -174,7 +180,7 @@ mod tests {
         let chunk = ring.chunk();
         let mut out = Vec::new();
         let done = append(&table, &chunk, &mut out);
-        assert_eq!(done, Rewritten { samples: 5, others: 5, ..Rewritten::default() });
+        assert_eq!(done, Rewritten { samples: 5, others: 5, span: done.span, ..Rewritten::default() });
         let (before, after) = (read(&table, 3, &chunk.bytes), read(&in_file(&table), 99, &out));
         // A gap has the time of the record behind it, as the merge assigns it.
         let before: Vec<String> = before.into_iter().map(|text| text.replace("Time(12)", "Time(10)")).collect();
