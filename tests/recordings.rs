@@ -2,6 +2,10 @@
 
 #[path = "recordings/calls.rs"]
 mod calls;
+#[path = "recordings/other_reader.rs"]
+mod other_reader;
+#[path = "recordings/perf_script.rs"]
+mod perf_script;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -67,7 +67,7 @@ pub struct Writer {
     /// The number of bytes that were written behind the attributes.
     written: u64,
     totals: Totals,
-    /// The times of the first and the last round.
+    /// The times of the oldest and the newest sample.
     span: Option<(Time, Time)>,
     /// The time of the last round, or before it that of the beginning.
     now: Time,
@@ -199,8 +199,6 @@ impl Writer {
     fn round(&mut self, round: &Round) {
         self.now = self.now.max(round.started);
         self.indexer.round(round.started);
-        let first = self.span.map_or(self.now, |(first, _)| first);
-        self.span = Some((first, self.now));
         for (time, record) in &round.synthesized {
             if let Synthesized::Count { lost, .. } | Synthesized::InstanceCount { lost, .. } = record {
                 self.totals.lost += lost;
@@ -255,17 +253,25 @@ impl Writer {
 
     /// Appends the records of a chunk, and returns how many of them cannot be read.
     fn append(&mut self, chunk: &Chunk) -> u64 {
-        let Rewritten { samples, others, plain, gaps, unreadable, .. } = rewrite::append(&self.table, chunk, &mut self.buffer);
+        let Rewritten { samples, others, plain, gaps, unreadable, span, .. } = rewrite::append(&self.table, chunk, &mut self.buffer);
         self.indexer.add(plain, plain < samples + others, gaps > 0);
+        span.into_iter().for_each(|(oldest, newest)| self.widen(oldest, newest));
         self.totals.samples += samples;
         self.totals.unreadable += unreadable;
         unreadable
+    }
+
+    /// Notes the times of samples.
+    fn widen(&mut self, oldest: Time, newest: Time) {
+        let (first, last) = self.span.unwrap_or((oldest, newest));
+        self.span = Some((first.min(oldest), last.max(newest)));
     }
 
     /// Adds a fact, with the time of the round that it belongs to: for perf, time must not run backwards.
     fn fact(&mut self, fact: &Fact) {
         let is_mark = matches!(fact, Fact::Round { .. } | Fact::End);
         self.indexer.add(0, !is_mark, false);
+        self.widen(self.now, self.now);
         for part in fact.parts() {
             let raw = (part.len() + 4).next_multiple_of(8) - 4;
             self.buffer.extend(header(frame::kind::SAMPLE, frame::HEADER_BYTES + 32 + 4 + raw));

@@ -34,6 +34,8 @@ pub struct Rewritten {
     pub unreadable: u64,
     /// The first unreadable record.
     pub first: Option<Malformed>,
+    /// The times of the oldest and the newest sample.
+    pub span: Option<(Time, Time)>,
 }
 
 /// Returns whether the records of an event are packed in a file: those of BPF programs.
@@ -96,7 +98,11 @@ pub fn append(table: &EventTable, chunk: &Chunk, out: &mut Vec<u8>) -> Rewritten
             *place = u64::from_le_bytes(*place).min(stamp.time.0).to_le_bytes();
         }
         match frame.kind {
-            kind::SAMPLE => done.samples += 1,
+            kind::SAMPLE => {
+                done.samples += 1;
+                let (oldest, newest) = done.span.unwrap_or((stamp.time, stamp.time));
+                done.span = Some((oldest.min(stamp.time), newest.max(stamp.time)));
+            }
             _ => done.others += 1,
         }
         let is_gap = matches!(frame.kind, kind::LOST | kind::LOST_SAMPLES);
@@ -229,7 +235,7 @@ mod tests {
         let chunk = ring.chunk();
         let mut out = Vec::new();
         let done = append(&table, &chunk, &mut out);
-        assert_eq!(done, Rewritten { samples: 5, others: 5, gaps: 1, ..Rewritten::default() });
+        assert_eq!(done, Rewritten { samples: 5, others: 5, gaps: 1, span: done.span, ..Rewritten::default() });
         let (before, after) = (read(&table, 3, &chunk.bytes), read(&in_file(&table), 99, &out));
         // A gap has the time of the record behind it, as the merge assigns it.
         let before: Vec<String> = before.into_iter().map(|text| text.replace("Time(12)", "Time(10)")).collect();

@@ -60,6 +60,9 @@ mod output;
 #[cfg(feature = "bpf")]
 mod payload;
 mod pending;
+mod perf_reads_recordings;
+#[path = "../recordings/perf_script.rs"]
+mod perf_script;
 mod probe_command;
 mod probes;
 mod probes_attach;

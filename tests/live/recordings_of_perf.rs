@@ -66,30 +66,6 @@ fn every_call_that_perf_recorded_is_shown() {
 }
 
 #[test]
-fn what_is_shown_agrees_with_perf_script_field_by_field() {
-    let Some(machine) = machine() else { return };
-    let script = "perf record -q -o p.data -e 'raw_syscalls:*' $workload calls getppid 1 50 >/dev/null 2>&1;
-                  perf script -i p.data -F tid,event,trace 2>/dev/null > p.script; $rtrace -i p.data --json -o p.json";
-    run(&machine, script);
-    let exits = Regex::new(r"^\s*(\d+)\s+raw_syscalls:sys_exit:\s+NR (-?\d+) = (-?\d+)").expect("the pattern is right");
-    let script = std::fs::read_to_string(machine.path("p.script")).expect("it was written");
-    let mut expected: Vec<[i64; 3]> = Vec::new();
-    for found in script.lines().filter_map(|line| exits.captures(line)) {
-        expected.push([1, 2, 3].map(|at| found[at].parse().expect("it is a number")));
-    }
-    let json = std::fs::read_to_string(machine.path("p.json")).expect("it was written");
-    let objects = json.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("it is JSON"));
-    let call = |object: serde_json::Value| Some([object["tid"].as_i64()?, object["number"].as_i64()?, object["return"]["raw"].as_i64()?]);
-    // The first return of the new thread from clone3(2) is no call.
-    expected.retain(|[_, number, ret]| (*number, *ret) != (435, 0));
-    let mut shown: Vec<[i64; 3]> = objects.filter_map(call).collect();
-    expected.sort_unstable();
-    shown.sort_unstable();
-    assert!(expected.len() > 50);
-    assert_eq!(shown, expected);
-}
-
-#[test]
 fn events_of_single_syscalls_and_other_tracepoints_are_shown() {
     let Some(machine) = machine() else { return };
     let events = "syscalls:sys_enter_openat,syscalls:sys_exit_openat,sched:sched_process_exit,syscalls:sys_enter_close";
