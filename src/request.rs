@@ -357,6 +357,8 @@ pub enum Sink {
     Stdout,
     /// A file; an existing one is renamed to `FILE.old`.
     File(PathBuf),
+    /// A file whose text stays, and to which lines are appended (strace's `-A`).
+    Append(PathBuf),
     /// `'|command'`, which the shell runs.
     Pipe(OsString),
 }

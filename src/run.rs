@@ -109,7 +109,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
 
     let recording = request.recording.as_ref().map(|of| Ok::<_, anyhow::Error>((of, record::create(&of.path)?))).transpose()?;
     let is_alone = request.recording.as_ref().is_some_and(|recording| recording.is_alone);
-    let output = (!is_alone).then(|| Output::open(&request.output)).transpose()?;
+    let output = (!is_alone).then(|| open_output(request)).transpose()?;
     plan.leave_out(output.iter().flat_map(|output| output_readers(request, output)));
     let files = Guarded::default();
     plan.leave_out(file_reader(&plan, &files));
@@ -151,6 +151,16 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     // Waits for the removal of stale events, so that none are left after this run.
     stale_removal.map(JoinHandle::join);
     Ok(code)
+}
+
+/// Opens the output. Under the name of strace, a file that cannot be opened has strace's message.
+fn open_output(request: &Trace) -> anyhow::Result<Output> {
+    Output::open(&request.output).map_err(|error| match &request.output.to {
+        request::Sink::File(path) | request::Sink::Append(path) if request.run.as_strace && !request.output.separately => {
+            anyhow::anyhow!("Can't fopen '{}': {}", path.display(), error.root_cause())
+        }
+        _ => error,
+    })
 }
 
 /// Prepares the execution of the command. If it cannot be executed, prints why, and returns the exit status for that.
@@ -208,7 +218,7 @@ fn output_readers(request: &Trace, output: &Output) -> Vec<OutputReader> {
         request::Sink::Pipe(_) => {
             output.reader().map(|pid| OutputReader { pid, comm: b"sh".to_vec(), reason: "reads rtrace's output" }).into_iter().collect()
         }
-        request::Sink::File(_) => Vec::new(),
+        request::Sink::File(_) | request::Sink::Append(_) => Vec::new(),
     }
 }
 

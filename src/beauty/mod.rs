@@ -36,6 +36,7 @@ pub mod structure;
 pub mod style;
 pub mod table;
 pub mod tables;
+pub mod task_begin;
 mod task_end;
 pub mod tracepoint;
 pub mod value;

@@ -33,6 +33,7 @@ use super::decode::{Context, Decoded};
 use super::lookup;
 use super::netlink::{Families, Joined};
 use super::style::{Style, StyleContext};
+use super::task_begin;
 use super::value::{Failure, Returned, Value};
 use crate::event::{Abi, Call, Disposition, Event, EventKind, ExitState, Loss, Signal, TaskEnd, Time, Verdict};
 use crate::session::{Session, Zone};
@@ -423,8 +424,7 @@ impl Style for Strace {
                     self.abis.insert(child.tid, abi);
                 }
                 if self.show.strace.attached {
-                    // Writing to a Vec does not fail.
-                    _ = writeln!(out, "strace: Process {} attached", child.tid);
+                    task_begin::write(out, *child);
                 }
             }
             EventKind::Lost(loss) => self.lost(out, *loss),

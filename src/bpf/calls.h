@@ -383,9 +383,15 @@ static __always_inline void exited(void *ctx, struct pt_regs *regs, s64 ret)
 	task->call.ret = ret;
 	task->call.how = HOW_RETURNED;
 	task->call.bits |= CALL_NO_ENTRY;
-	/* A tracer stopped the task before the entry, and the task was killed there: the call did nothing. */
-	if (is_killed(current))
+	/*
+	 * A tracer that stops tasks before the entry sees the task killed there. The kernel skips the call then, and -ENOSYS
+	 * is what it puts in the place of a result before each call.
+	 */
+	if (is_killed(current)) {
 		task->call.bits |= CALL_KILLED;
+		if (ret == -ENOSYS)
+			task->call.how = HOW_NEVER;
+	}
 	task->place = which.place;
 	if (is_excluded_at_exit(task, &task->call) || (settings.filters && is_excluded(&task->call, 0)))
 		COUNT(left_out);

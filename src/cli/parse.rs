@@ -18,7 +18,7 @@ use super::short_help::SHORT_HELP;
 use super::strace;
 use super::words;
 use crate::request::{
-    AnswerFormat, Conversion, EventSelection, EventsOf, Item, Listing, Request, Selector, Setup, Target, TimeSpan, Trace,
+    self, AnswerFormat, Conversion, EventSelection, EventsOf, Item, Listing, Request, Selector, Setup, Target, TimeSpan, Trace,
 };
 use crate::show::Style;
 use crate::text::near;
@@ -180,6 +180,10 @@ fn request_of_strace(words: &[OsString], around: &Surroundings) -> Result<Reques
     trace.notices.extend(translated.notices);
     trace.notices.extend(trace.what.injections.iter().filter_map(|injection| injection.effect.warning()).collect::<Vec<_>>());
     trace.run.as_strace = true;
+    trace.output.to = match trace.output.to {
+        request::Sink::File(path) if translated.appends => request::Sink::Append(path),
+        to => to,
+    };
     if let Target::Command(command) = &mut trace.target {
         command.argv0 = translated.argv0;
     }

@@ -47,6 +47,8 @@ pub struct Translated {
     pub descriptors: Option<Descriptors>,
     /// `--argv0`: the first argument of the program.
     pub argv0: Option<OsString>,
+    /// `-A`: the output file keeps its text.
+    pub appends: bool,
     /// Messages about options without effect.
     pub notices: Vec<String>,
 }
@@ -82,7 +84,7 @@ pub fn translate(words: &[OsString]) -> Result<Translated, Refused> {
     check::check(&options, &expressions)?;
     let notices = check::notices(&options, &expressions);
     let Expressions { outcomes, descriptors, .. } = expressions;
-    Ok(Translated { words, lines, outcomes, descriptors, argv0: options.argv0.clone(), notices })
+    Ok(Translated { words, lines, outcomes, descriptors, argv0: options.argv0.clone(), appends: options.append, notices })
 }
 
 /// Checks the values that have no other effect.
@@ -114,7 +116,7 @@ fn words_of(options: &Options, expressions: &Expressions) -> Result<Vec<OsString
     if options.is_separate() && !options.output.as_ref().is_some_and(is_to_command) {
         add(&[&word("--output-separately")]);
     }
-    options.output.iter().for_each(|file| add(&[&word("-o"), &output(file, options.append)]));
+    options.output.iter().for_each(|file| add(&[&word("-o"), &output(file)]));
     if let Some(limit) = &options.syscall_limit {
         let number: std::num::NonZeroU64 = values::number("--syscall-limit", limit)?;
         add(&[&word("--max-events"), &word(&number.to_string())]);
@@ -190,15 +192,12 @@ fn is_to_command(file: &OsString) -> bool {
     file.as_bytes().starts_with(b"|") || file.as_bytes().starts_with(b"!")
 }
 
-/// Returns where the output goes. rtrace does not append to files, but a command may.
-fn output(file: &OsString, append: bool) -> OsString {
+/// Returns where the output goes, in rtrace's words.
+fn output(file: &OsString) -> OsString {
     match is_to_command(file) {
-        true => return OsString::from_vec([b"|", &file.as_bytes()[1..]].concat()),
-        false if !append => return file.clone(),
-        false => {}
+        true => OsString::from_vec([b"|", &file.as_bytes()[1..]].concat()),
+        false => file.clone(),
     }
-    let quoted = file.as_bytes().iter().flat_map(|byte| if *byte == b'\'' { b"'\\''".to_vec() } else { vec![*byte] });
-    OsString::from_vec(b"|cat >>'".iter().copied().chain(quoted).chain(*b"'").collect())
 }
 
 /// Returns how lines are printed.

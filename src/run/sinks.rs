@@ -104,7 +104,7 @@ impl Planned {
         }
         let has_summary = matches!(show.mode, Mode::Summary | Mode::Both);
         if has_summary && show.style == Style::Strace {
-            sinks.push(Box::new(CallTable::new(show.strace.summary.clone(), show.mode == Mode::Both, shared.clone())));
+            sinks.push(Box::new(CallTable::new(&show.strace, show.mode == Mode::Both, shared.clone())));
         } else if has_summary {
             sinks.push(Box::new(Summary::new(&show, shared.clone())));
         }

@@ -3,9 +3,9 @@
 
 use super::output::SharedOutput;
 use super::{Sink, TraceResult, View};
-use crate::beauty::{errno, lookup};
+use crate::beauty::{errno, lookup, task_begin};
 use crate::event::{Abi, Event, EventKind, ExitState};
-use crate::show::strace::{Column, Summary};
+use crate::show::strace::{Column, Lines, Summary};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -17,6 +17,8 @@ pub struct CallTable {
     options: Summary,
     rows: FxHashMap<(Abi, i64), Row>,
     output: SharedOutput,
+    /// Whether new tasks are announced when they begin, which the lines do themselves.
+    attached: bool,
     /// Whether lines show each call besides.
     beside_lines: bool,
     /// The number of calls that the table would have shown, if it could not be written.
@@ -51,8 +53,9 @@ impl Row {
 
 impl CallTable {
     /// Creates the sink, which prints its table to `output`.
-    pub fn new(options: Summary, beside_lines: bool, output: SharedOutput) -> CallTable {
-        CallTable { options, rows: FxHashMap::default(), output, beside_lines, unwritten: 0 }
+    pub fn new(show: &Lines, beside_lines: bool, output: SharedOutput) -> CallTable {
+        let (options, attached) = (show.summary.clone(), show.attached && !beside_lines);
+        CallTable { options, rows: FxHashMap::default(), output, attached, beside_lines, unwritten: 0 }
     }
 
     fn text(&self) -> String {
@@ -168,6 +171,11 @@ impl Sink for CallTable {
                     let [total, min, max] = [less(times.total, calls), less(times.min, 1), less(times.max, 1)];
                     add(sum.abi, sum.nr, Row { calls, errors, total, min, max });
                 }
+            }
+            EventKind::Fork { child, .. } if self.attached => {
+                let mut line = Vec::new();
+                task_begin::write(&mut line, *child);
+                self.output.lock().unwrap_or_else(PoisonError::into_inner).write(None, &line)?;
             }
             _ => {}
         }

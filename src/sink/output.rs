@@ -60,6 +60,8 @@ enum Destination {
     /// more processes than descriptors.
     Processes {
         path: PathBuf,
+        /// Whether the text that files already have stays.
+        appends: bool,
         created: FxHashSet<Option<i32>>,
     },
 }
@@ -71,8 +73,9 @@ impl Output {
     /// The file cannot be created, the command cannot be started, or `--output-separately` is given without a file.
     pub fn open(output: &request::Output) -> Result<Output> {
         match &output.to {
-            request::Sink::File(path) if output.separately => {
-                let to = Destination::Processes { path: path.clone(), created: FxHashSet::default() };
+            request::Sink::File(path) | request::Sink::Append(path) if output.separately => {
+                let appends = matches!(output.to, request::Sink::Append(_));
+                let to = Destination::Processes { path: path.clone(), appends, created: FxHashSet::default() };
                 Ok(Output::new(to, path.display().to_string(), None))
             }
             _ if output.separately => bail!("--output-separately needs -o FILE: it writes each process to FILE.PID"),
@@ -80,6 +83,10 @@ impl Output {
                 let file = path::create(path).with_context(|| format!("cannot write to {}", path.display()))?;
                 let rotation = output.rotation.map(|rotation| Rotating::new(path, &file, rotation)).transpose()?;
                 Ok(Output::new(Destination::Stream(Stream::own(file, Waiter::Worker)?), path.display().to_string(), rotation))
+            }
+            request::Sink::Append(path) => {
+                let file = path::create_or_append(path).with_context(|| format!("cannot write to {}", path.display()))?;
+                Ok(Output::new(Destination::Stream(Stream::own(file, Waiter::Worker)?), path.display().to_string(), None))
             }
             request::Sink::Stderr => Output::stream(io::stderr().as_fd(), "stderr"),
             request::Sink::Stdout => Output::stream(io::stdout().as_fd(), "stdout"),
@@ -119,10 +126,10 @@ impl Output {
             },
             Destination::Command { input: Some(stream), .. } => write_after(stream, header, bytes),
             Destination::Command { input: None, .. } => Ok(()),
-            Destination::Processes { path, created } => {
+            Destination::Processes { path, appends, created } => {
                 let path = of_process(path, pid);
                 let header = if created.contains(&pid) { &[] } else { &self.header[..] };
-                let opened = open_for(&path, created, pid).and_then(|file| Stream::own(file, Waiter::Worker));
+                let opened = open_for(&path, *appends, created, pid).and_then(|file| Stream::own(file, Waiter::Worker));
                 let done =
                     opened.map_err(|error| Unwritten { error, written: 0 }).and_then(|mut stream| write_after(&mut stream, header, bytes));
                 return done.map_err(|failed| failed.named(&path.display().to_string()));
@@ -263,9 +270,9 @@ fn of_process(path: &Path, pid: Option<i32>) -> PathBuf {
     name.into()
 }
 
-fn open_for(path: &Path, created: &mut FxHashSet<Option<i32>>, pid: Option<i32>) -> io::Result<File> {
+fn open_for(path: &Path, appends: bool, created: &mut FxHashSet<Option<i32>>, pid: Option<i32>) -> io::Result<File> {
     if !created.contains(&pid) {
-        let file = path::create(path)?;
+        let file = if appends { path::create_or_append(path)? } else { path::create(path)? };
         created.insert(pid);
         return Ok(file);
     }

@@ -20,6 +20,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
+const FILE_OF_OTHERS: &str = "it is a file of another user, in a directory that others may write to";
+const REPLACED: &str = "it was replaced while it was opened";
 const PIPE_OF_OTHERS: &str = "it is a pipe of another user, in a directory that others may write to";
 
 /// Opens an output file: a new file of mode 0600, with an old one renamed to FILE.old; or the device or pipe of that
@@ -34,10 +36,10 @@ pub fn create(path: &Path) -> io::Result<File> {
     match FileType::from_raw_mode(found.st_mode) {
         FileType::Symlink if target.links_are_trusted()? => open(path, WRITE | OFlags::APPEND),
         FileType::Symlink => Err(invalid("it is a symbolic link; give the path of the file itself")),
-        FileType::Directory => Err(invalid("it is a directory")),
+        FileType::Directory => Err(rustix::io::Errno::ISDIR.into()),
         FileType::BlockDevice => Err(invalid("it is a block device")),
         FileType::RegularFile => {
-            target.reject_others(&found, "it is a file of another user, in a directory that others may write to")?;
+            target.reject_others(&found, FILE_OF_OTHERS)?;
             target.rename_or_remove(found.st_size > 0)?;
             target.create_new()
         }
@@ -54,10 +56,29 @@ pub fn create(path: &Path) -> io::Result<File> {
                     target.reject_others(&opened, PIPE_OF_OTHERS)?;
                     Ok(file)
                 }
-                _ => Err(invalid("it was replaced while it was opened")),
+                _ => Err(invalid(REPLACED)),
             }
         }
     }
+}
+
+/// Opens an output file like [`create`], but a file of that name keeps its text, and is appended to.
+///
+/// # Errors
+/// As of [`create`].
+pub fn create_or_append(path: &Path) -> io::Result<File> {
+    let target = OutputPath::of(path)?;
+    let kind = target.stat(&target.name)?.map(|found| FileType::from_raw_mode(found.st_mode));
+    if kind != Some(FileType::RegularFile) {
+        return create(path);
+    }
+    let file = fs::openat(&target.dir, &target.name, WRITE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK, Mode::empty())?;
+    let opened = fs::fstat(&file)?;
+    if FileType::from_raw_mode(opened.st_mode) != FileType::RegularFile {
+        return Err(invalid(REPLACED));
+    }
+    target.reject_others(&opened, FILE_OF_OTHERS)?;
+    Ok(File::from(file))
 }
 
 /// A file name in an open directory, which stays the same directory even if its path changes.
@@ -68,7 +89,7 @@ struct OutputPath {
 
 impl OutputPath {
     fn of(path: &Path) -> io::Result<OutputPath> {
-        let name = path.file_name().ok_or_else(|| invalid("it is a directory"))?.to_owned();
+        let name = path.file_name().ok_or(rustix::io::Errno::ISDIR)?.to_owned();
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let dir = fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(OutputPath { dir, name })

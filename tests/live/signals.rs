@@ -227,3 +227,14 @@ fn ignored_signals_are_shown_as_strace_shows_them() {
     let names: Vec<String> = signals(&trace).iter().map(|(_, signal)| signal.split(' ').next().unwrap_or_default().to_owned()).collect();
     assert_eq!(names, ["SIGUSR2", "SIGWINCH", "SIGCHLD"], "{}", trace.text);
 }
+
+/// The child never has the result that the kernel puts in place before each call.
+#[test]
+fn a_call_that_is_skipped_because_its_task_is_killed_has_no_result() {
+    let Some(machine) = Machine::shared_with_bpf() else { return };
+    let trace = workload(&machine, &["-e", "getppid"], "signals skipped").succeeded();
+    let lines = trace.lines();
+    let [(line, call)] = &line::calls(&lines)[..] else { panic!("{}", trace.text) };
+    assert_eq!((&line.time, call.result.clone()), (&None, line::Result::Never), "{}", trace.text);
+    assert!(ends(&trace).contains(&(line.tid, "killed by SIGKILL".to_owned())), "{}", trace.text);
+}

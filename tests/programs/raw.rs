@@ -2,6 +2,7 @@
 
 use crate::told;
 use std::ffi::{CStr, CString};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU32;
@@ -116,9 +117,42 @@ pub fn poll(files: &mut [libc::pollfd], milliseconds: u64) -> i64 {
     }
 }
 
+/// Waits until a thread sleeps in the call `number`, of which `task` is the directory in /proc. A thread that a tracer
+/// has stopped at the entry of the call does not sleep in it.
+pub fn wait_until_asleep(task: &Path, number: libc::c_long) {
+    let is_in_call = || beginning(&task.join("syscall")).starts_with(&format!("{number} "));
+    // The state follows the name of the program in parentheses.
+    let is_asleep = || beginning(&task.join("stat")).rsplit(')').next().is_some_and(|rest| rest.starts_with(" S"));
+    while !(is_in_call() && is_asleep()) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
 /// Sleeps.
 pub fn poll_nothing(milliseconds: u64) {
     poll(&mut [], milliseconds);
+}
+
+/// Returns the beginning of a file, by one call of read(2); nothing if the file cannot be read.
+fn beginning(path: &Path) -> String {
+    let mut bytes = [0; 512];
+    let count = std::fs::File::open(path).and_then(|mut file| file.read(&mut bytes)).unwrap_or(0);
+    String::from_utf8_lossy(&bytes[..count]).into_owned()
+}
+
+/// Starts threads one after the other, and returns when each of them sleeps in [`poll`], for a minute.
+pub fn sleepers(count: usize) -> Vec<std::thread::JoinHandle<()>> {
+    let start = |_| {
+        let (begun, begins) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            begun.send(unsafe { libc::gettid() }).expect("somebody waits");
+            poll_nothing(60_000);
+        });
+        let tid = begins.recv().expect("the thread begins");
+        wait_until_asleep(format!("/proc/self/task/{tid}").as_ref(), POLL);
+        thread
+    };
+    (0..count).map(start).collect()
 }
 
 /// Waits this many milliseconds, and returns whether stdin has data or has ended.

@@ -24,6 +24,7 @@ pub fn run(scene: &str) -> ExitCode {
         "ignored" => ignored(),
         "interrupted" => interrupted(),
         "killed" => killed_in_a_call(),
+        "skipped" => killed_before_a_call(),
         _ => return ExitCode::from(2),
     }
     ExitCode::SUCCESS
@@ -122,15 +123,7 @@ fn broken_pipe() {
 
 /// Three threads sleep, and the first one ends all of them by a signal to the process.
 fn many_threads() {
-    let (ready, all_ready) = std::sync::mpsc::channel();
-    for _ in 0..3 {
-        let ready = ready.clone();
-        std::thread::spawn(move || {
-            ready.send(()).expect("somebody waits");
-            raw::poll_nothing(60_000)
-        });
-    }
-    (0..3).for_each(|_| all_ready.recv().expect("the threads begin"));
+    let _threads = raw::sleepers(3);
     let pid = unsafe { libc::getpid() };
     will_be_killed(libc::SIGTERM, libc::SI_USER, || format!("pid {pid} uid {}", unsafe { libc::getuid() }));
     unsafe { told::last_syscall!(libc::SYS_kill, pid, libc::SIGTERM) };
@@ -188,21 +181,47 @@ fn alarm_soon() {
 
 /// Children are killed while they are in calls that write to memory, and in others.
 fn killed_in_a_call() {
-    let calls: [fn(); 3] = [
-        || _ = unsafe { libc::pause() },
-        || {
+    let calls: [(libc::c_long, fn()); 3] = [
+        (PAUSE, || _ = unsafe { libc::pause() }),
+        (libc::SYS_read, || {
             let mut ends = [0; 2];
             assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
             raw::read(ends[0], 1);
-        },
-        || raw::poll_nothing(60_000),
+        }),
+        (raw::POLL, || raw::poll_nothing(60_000)),
     ];
     for number in [libc::SIGKILL, libc::SIGTERM] {
-        for call in calls {
-            let child = raw::fork(call);
-            raw::poll_nothing(50);
-            assert_eq!(unsafe { libc::kill(child, number) }, 0);
-            assert_eq!(unsafe { libc::waitpid(child, ptr::null_mut(), 0) }, child);
+        for (call, make) in calls {
+            let child = raw::fork(make);
+            raw::wait_until_asleep(format!("/proc/{child}/task/{child}").as_ref(), call);
+            kill_and_reap(child, number);
         }
     }
+}
+
+/// The call that the C library's `pause` makes.
+#[cfg(target_arch = "x86_64")]
+const PAUSE: libc::c_long = libc::SYS_pause;
+#[cfg(not(target_arch = "x86_64"))]
+const PAUSE: libc::c_long = libc::SYS_ppoll;
+
+fn kill_and_reap(child: i32, number: i32) {
+    assert_eq!(unsafe { told::syscall!(libc::SYS_kill, child, number) }, 0);
+    assert_eq!(unsafe { told::syscall!(libc::SYS_wait4, child, 0, 0, 0) }, i64::from(child));
+}
+
+/// A tracer stops a child at the entry of a call, and the child is killed there. The kernel skips the call.
+fn killed_before_a_call() {
+    let child = raw::fork(|| unsafe {
+        assert_eq!(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0), 0, "nobody else traces it");
+        // raise(3) would make another call after this one.
+        libc::kill(libc::getpid(), libc::SIGSTOP);
+        libc::getppid();
+    });
+    let mut status = 0;
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SYSCALL, child, 0, 0) }, 0);
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert!(libc::WIFSTOPPED(status), "the child is at the entry of its next call, not ended with {status:#x}");
+    kill_and_reap(child, libc::SIGKILL);
 }

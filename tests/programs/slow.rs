@@ -1,5 +1,6 @@
 //! Long calls whose data exists only when they return.
 
+use crate::raw;
 use crate::told::{self, out};
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -58,12 +59,9 @@ fn poll_late(pause: Duration) {
 /// Writes the payload so long after the calling thread has made the call `number`, which waits for it.
 fn write_after(pause: Duration, number: libc::c_long, mut writer: std::io::PipeWriter) {
     // SAFETY: gettid has no preconditions.
-    let waiting = format!("/proc/self/task/{}/syscall", unsafe { libc::gettid() });
+    let waiting = format!("/proc/self/task/{}", unsafe { libc::gettid() });
     std::thread::spawn(move || {
-        let is_in_call = || std::fs::read_to_string(&waiting).is_ok_and(|text| text.starts_with(&format!("{number} ")));
-        while !is_in_call() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        raw::wait_until_asleep(waiting.as_ref(), number);
         std::thread::sleep(pause);
         writer.write_all(PAYLOAD).expect("somebody reads");
         // The pipe stays open, because its end would be another event.

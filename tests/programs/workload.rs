@@ -59,7 +59,7 @@ workload reap-own COUNT COMMAND...         runs it so often, waits for it alone,
 workload attach [THREADS]                  waits for a line on stdin, then calls from old and new threads and children; so many more threads wait
 workload exec leader|thread                starts itself anew, from the first thread or from another
 workload churn threads|exec|exec-thread    threads that come and go, or a program that starts itself anew, until it is killed
-workload signals SCENE                     is sent signals: fault thread queue timer alarm wait pipe many ignored interrupted killed
+workload signals SCENE                     is sent signals: fault thread queue timer alarm wait pipe many ignored interrupted killed skipped
 workload held FILE                         the first process of a pid namespace that cannot end until FILE is there
 workload cost KIND COUNT                    COUNT calls, and the CPU time of one; KIND: getppid sendmsg ioctl setsockopt bpf
 workload results THREADS COUNT             getppid on each thread, and prints what the calls returned and how long they took

@@ -129,6 +129,7 @@ fn nameless() {
     for pid in [pid as i32, child] {
         made(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) }).iter().for_each(|fd| show_as(fd, format!("pid:{pid}").as_bytes()));
     }
+    raw::wait_until_asleep(format!("/proc/{child}/task/{child}").as_ref(), raw::POLL);
     unsafe {
         libc::kill(child, libc::SIGKILL);
         libc::waitpid(child, std::ptr::null_mut(), 0);

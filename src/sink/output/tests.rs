@@ -94,6 +94,22 @@ fn links_and_directories_are_rejected() {
 }
 
 #[test]
+fn a_file_that_is_appended_to_keeps_its_text() {
+    let directory = Directory::new();
+    for (separately, pid, name) in [(false, None, "trace"), (true, Some(7), "each.7")] {
+        let to = request::Sink::Append(directory.path(name.split('.').next().unwrap()));
+        for line in ["one\n", "two\n"] {
+            open(to.clone(), separately).unwrap().write(pid, line.as_bytes()).unwrap();
+        }
+        assert_eq!(directory.read(name), "one\ntwo\n");
+        assert!(!directory.path(&format!("{name}.old")).exists());
+    }
+    std::fs::write(directory.path("precious"), "keep me").unwrap();
+    symlink(directory.path("precious"), directory.path("link")).unwrap();
+    assert!(open(request::Sink::Append(directory.path("link")), false).is_err());
+}
+
+#[test]
 fn devices_and_pipes_are_written_as_they_are() {
     write_once("/dev/null".into(), "gone");
     assert!(Path::new("/dev/null").metadata().unwrap().file_type().is_char_device());
