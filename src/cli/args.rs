@@ -267,7 +267,7 @@ pub struct ReportArgs {
     /// Begin paths with the syscall, and show its callers below it
     #[arg(short = 'G', long)]
     pub inverted: bool,
-    /// Leave out call paths whose share is smaller; a line says how many these are
+    /// Leave out branches of the tree whose share is smaller; a line says how many these are
     #[arg(long, value_name = "PERCENT", default_value = "0.5", value_parser = quantity::percent)]
     pub percent_limit: f64,
     /// Show at most N frames of a path: the outermost ones, or the innermost ones with --inverted

@@ -100,7 +100,7 @@ fn paths_branch_where_calls_do() {
     60.0%          0.600           3          0.200    read(...)
     30.0%          0.300           1          0.300    walk
     30.0%          0.300           1          0.300    write(...)
-     0.0%              ?           1              ?    [1 path below 0.5%]
+     0.0%              ?           1              ?    [1 branch below 0.5%]
     10.0%          0.100           1          0.100  cat
                                                      [callers unknown]
                                                      main

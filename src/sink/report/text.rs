@@ -86,9 +86,9 @@ fn line(out: &mut Vec<u8>, row: &Row, scale: &Scale, share_min: f64) {
                 out.extend_from_slice(b"(...)");
             }
         }
-        What::LeftOut(paths) => {
-            let are = if paths == 1 { "path" } else { "paths" };
-            out.extend_from_slice(format!("[{paths} {are} below {share_min}%]").as_bytes());
+        What::LeftOut(branches) => {
+            let are = if branches == 1 { "branch" } else { "branches" };
+            out.extend_from_slice(format!("[{branches} {are} below {share_min}%]").as_bytes());
         }
     }
     out.push(b'\n');
