@@ -86,7 +86,7 @@ fn records() {
             let start = Instant::now();
             merge.add(&table, round);
             let added = Instant::now();
-            merge.release(&table, |record| {
+            merge.release(&table, usize::MAX, |record| {
                 count += 1;
                 if let Body::Sample(sample) = record.body {
                     sum = sum.wrapping_add(u64::from(sample.raw[sample.raw.len() - 1]) + record.task.tid as u64 + u64::from(record.cpu));
