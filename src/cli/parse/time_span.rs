@@ -4,7 +4,8 @@
 use crate::cli::habits::walk;
 use std::ffi::OsString;
 
-/// Returns the words with `--time-span=FROM,TO` in place of `--time FROM,TO`. The words of the command stay as they are.
+/// Returns the words with `--time-span=FROM,TO` in place of `--time FROM,TO`. The words of the command stay as they
+/// are.
 pub fn spelled_out(words: &[OsString]) -> Vec<OsString> {
     let mut words = words.to_vec();
     for at in 0..words.len() {
