@@ -65,8 +65,8 @@ impl Sinks {
     }
 
     /// Lets the sinks write their final output. If a sink returns a notice about it, all sinks get that notice. A sink
-    /// whose output cannot be written does not keep the others from writing theirs. Returns the number of calls that are
-    /// not in the output because it could not be written.
+    /// whose output cannot be written does not keep the others from writing theirs. Returns the number of calls that
+    /// are not in the output because it could not be written.
     pub fn end(&mut self, result: &TraceResult, view: &View) -> u64 {
         let mut done = self.each(|sink| sink.end(result, view));
         let said: Vec<Notice> = self.sinks.iter_mut().filter_map(|sink| sink.said()).collect();

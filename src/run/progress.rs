@@ -1,7 +1,7 @@
 //! The progress of a replay: a line on a terminal that is written again and again, and erased at the end.
 //!
-//! It appears where it disturbs nothing: stderr is a terminal, and the output is not shown beside it while the recording
-//! is read. A short replay ends before it appears.
+//! It appears where it disturbs nothing: stderr is a terminal, and the output is not shown beside it while the
+//! recording is read. A short replay ends before it appears.
 
 use crate::request::Trace;
 use crate::say;

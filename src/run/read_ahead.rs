@@ -1,7 +1,7 @@
 //! The reader of a recording, in this thread or in one of its own that is ahead by a few rounds.
 //!
-//! What is wrong with the file is known as far as its input was taken, and not as far as it was read ahead: a replay that
-//! ends early says the same in both cases.
+//! What is wrong with the file is known as far as its input was taken, and not as far as it was read ahead: a replay
+//! that ends early says the same in both cases.
 
 use crate::event::Time;
 use crate::recording::{AnyReader, Damage, NoIndex};

@@ -113,8 +113,8 @@ impl Merge {
         self.release_before(table, Some(self.horizon), records_max, emit)
     }
 
-    /// Emits the remaining records at the end of the stream, but at most `records_max` of them. Returns whether more are
-    /// left.
+    /// Emits the remaining records at the end of the stream, but at most `records_max` of them. Returns whether more
+    /// are left.
     pub fn release_all(&mut self, table: &EventTable, records_max: usize, emit: impl FnMut(Record<'_>)) -> bool {
         self.take_loose();
         let newest = self.runs.iter().filter_map(|run| run.keys.last()).map(|key| key.time).max();
@@ -141,8 +141,8 @@ impl Merge {
         Round { chunks: std::mem::take(&mut self.spent), ..Round::default() }
     }
 
-    /// Emits the records that are older than `bound`, or all of them if it is `None`, but at most `records_max`. Returns
-    /// whether more of them are left.
+    /// Emits the records that are older than `bound`, or all of them if it is `None`, but at most `records_max`.
+    /// Returns whether more of them are left.
     fn release_before(&mut self, table: &EventTable, bound: Option<Time>, records_max: usize, mut emit: impl FnMut(Record<'_>)) -> bool {
         let is_due = |time: Time| bound.is_none_or(|bound| time < bound);
         if self.due.is_empty() {

@@ -280,7 +280,7 @@ mod tests {
         let (mut tasks, mut copy) = (Tasks::default(), Tasks::default());
         tasks.keep_changes();
         let mut number = 1u32;
-        for time in 0..100_000 {
+        for time in 0..300_000 {
             number = number.wrapping_mul(1_103_515_245).wrapping_add(12_345);
             let tid = (number >> 16) as i32 % 20_000;
             match tasks.find(tid) {
@@ -296,7 +296,7 @@ mod tests {
         assert!(tasks.take_changes().is_empty() && copy.take_changes().is_empty());
         assert!(tasks.ended_tasks.len() == ENDED_MAX, "tasks were forgotten, too");
         for tid in 0..20_000 {
-            let of = |tasks: &Tasks| (tasks.pid(tid), tasks.comm(tid), tasks.comm_at(tid, Time(50_000)));
+            let of = |tasks: &Tasks| (tasks.pid(tid), tasks.comm(tid), tasks.comm_at(tid, Time(290_000)));
             assert_eq!(of(&copy), of(&tasks), "{tid}");
         }
     }
