@@ -7,7 +7,7 @@
  *   chain thread TAG         from a thread
  *   chain deep TAG FRAMES    through FRAMES frames of one function, of half a KiB each
  *   chain library TAG FILE   from a library that the program loads (library.c)
- *   chain made TAG [SECONDS] from code that the program generates, and names in a perf-PID.map file, which it removes later
+ *   chain made TAG [SECONDS] from code that the program generates, and names in a perf-PID.map file
  *   chain alloca TAG         from functions whose frames have no fixed size, or lie at a rounded address
  */
 #define _GNU_SOURCE
