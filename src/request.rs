@@ -7,7 +7,7 @@ mod recording;
 pub mod select;
 
 pub use probe_command::{ProbeCommand, ProbeSource};
-pub use recording::{Conversion, EventsOf, Recording, Replay};
+pub use recording::{Conversion, EventsOf, Recording, Replay, Snapshots};
 
 use crate::probe::grammar::Probe;
 use crate::session::{CallGraph, Terms};
