@@ -26,7 +26,7 @@ use crate::plan::Plan;
 use crate::session::{EventSpec, EventTable, Role, Targets};
 use crate::source::instance::Instance;
 use crate::sys::perf::{On, PerfEvent};
-use crate::sys::ring::Ring;
+use crate::sys::ring::{OverwritingRing, Ring};
 use crate::throttle::RingKind;
 use anyhow::Context;
 use open::Arming;
@@ -41,6 +41,10 @@ pub struct Armed {
     pub events: Vec<ArmedEvent>,
     /// The ring buffers, one for each CPU.
     pub rings: Vec<CpuRing>,
+    /// The rings that the kernel overwrites, one for each CPU, if snapshots are taken.
+    pub overwriting: Vec<OverwritingCpuRing>,
+    /// The events that report calls which ask for a snapshot. They write to the rings that are not overwritten.
+    pub matches: Vec<PerfEvent>,
     /// The plan's event for each identifier in the records.
     pub table: EventTable,
     /// The maximum size of a record's stack dump in bytes.
@@ -87,8 +91,21 @@ pub struct CpuRing {
     pub owner: usize,
     /// The indices of the side-band events of all targets on this CPU.
     pub side_bands: Vec<usize>,
+    /// An event that reports calls which ask for a snapshot writes to the ring.
+    pub has_matches: bool,
     /// The bytes that were read from the ring while events were opened.
     pub early: Vec<u8>,
+}
+
+/// The ring of a CPU that the kernel overwrites.
+#[derive(Debug)]
+pub struct OverwritingCpuRing {
+    /// The CPU that writes to the ring.
+    pub cpu: u32,
+    /// The mapped ring.
+    pub ring: OverwritingRing,
+    /// The index in `events` of the event that the ring belongs to.
+    pub owner: usize,
 }
 
 /// Opens all events, disabled. All threads of rtrace must exist already.
@@ -105,6 +122,8 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>, objects:
         armed: Armed {
             events: Vec::new(),
             rings: Vec::new(),
+            overwriting: Vec::new(),
+            matches: Vec::new(),
             table: EventTable::default(),
             stack_bytes: plan.events.iter().map(|event| event.stack.bytes as usize).max().unwrap_or(0),
             instance: None,
@@ -116,7 +135,7 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>, objects:
             disabled_remotely: HashMap::new(),
             notices: Vec::new(),
         },
-        ring_bytes: plan.buffers.ring.bytes(),
+        ring_bytes: plan.snapshots.as_ref().map_or(plan.buffers.ring.bytes(), |snapshots| snapshots.side_band_ring),
     };
     arming.armed.table.events = plan.events.iter().map(|e| e.spec.clone()).collect();
     match &plan.targets {
@@ -157,6 +176,7 @@ impl Armed {
     /// read before.
     pub fn close(&mut self, which: impl Fn(&EventSpec) -> bool) {
         self.rings.clear();
+        self.overwriting.clear();
         let Armed { events, table, .. } = self;
         events.retain(|event| !table.get(event.index).is_some_and(&which));
     }
@@ -164,7 +184,12 @@ impl Armed {
     /// Returns the descriptors that take the kernel long to close.
     pub fn slow_to_close(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let of_programs = self.programs.iter().flat_map(Programs::slow_to_close);
-        self.events.iter().map(|e| e.event.as_fd()).chain(of_programs).chain(self.objects.slow_to_close())
+        self.events
+            .iter()
+            .map(|e| e.event.as_fd())
+            .chain(self.matches.iter().map(AsFd::as_fd))
+            .chain(of_programs)
+            .chain(self.objects.slow_to_close())
     }
 
     /// Returns the calls that have been in flight for long, each once, if only the BPF programs know them.

@@ -70,8 +70,20 @@ struct State {
 /// # Errors
 /// The errors of signalfd(2).
 pub fn block_signals() -> io::Result<()> {
+    block_signals_and(&[])
+}
+
+/// Blocks the signals that request the end, and SIGUSR2, which asks for a snapshot.
+///
+/// # Errors
+/// The errors of signalfd(2).
+pub fn block_signals_and_usr2() -> io::Result<()> {
+    block_signals_and(&[libc::SIGUSR2])
+}
+
+fn block_signals_and(more: &[i32]) -> io::Result<()> {
     if SIGNALS.get().is_none() {
-        let signals = Signals::block()?;
+        let signals = Signals::block(more)?;
         SIGNALS.get_or_init(|| signals);
     }
     Ok(())
@@ -164,7 +176,7 @@ impl State {
     }
 
     fn record(&mut self, received: ReceivedSignal) {
-        if received.signal != libc::SIGCHLD {
+        if received.asks_for_end() {
             self.first.get_or_insert(received.signal);
             self.end_signals += 1;
             self.end_signals_when_over += u32::from(self.phase == Phase::Over);

@@ -33,6 +33,7 @@ mod say;
 mod session;
 mod show;
 mod sink;
+mod snapshot;
 mod source;
 mod stack;
 mod stream;

@@ -8,7 +8,7 @@ pub mod select;
 mod time_span;
 
 pub use probe_command::{ProbeCommand, ProbeSource};
-pub use recording::{Conversion, EventsOf, Order, Recording, Replay, Report};
+pub use recording::{Conversion, EventsOf, Order, Recording, Replay, Report, Snapshots};
 pub use time_span::{Bound, Bounds, TimeSpan};
 
 use crate::probe::grammar::Probe;

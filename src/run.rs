@@ -20,6 +20,7 @@ mod sentences;
 pub mod session;
 mod signals;
 mod sinks;
+mod snapshots;
 mod supervise;
 mod throttle;
 mod verdict;
@@ -56,6 +57,7 @@ use crate::text::os_error::without_error_numbers;
 use crate::throttle::{Throttle, remove_stale};
 use anyhow::Context;
 use rustix::process::Rlimit;
+use snapshots::Snapshots;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
@@ -76,7 +78,7 @@ pub fn trace(request: &Trace) -> anyhow::Result<ExitCode> {
 
 /// Carries out a trace. `before` is the limit of open files with which rtrace was started.
 fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
-    interrupt::block_signals().context("cannot wait for signals")?;
+    snapshots::block_signals(request).context("cannot wait for signals")?;
     own_only::check_request(request)?;
     if !matches!(request.target, Target::Running { tasks: TaskSelection::All | TaskSelection::User(_), .. }) {
         perf::get_ready_to_follow();
@@ -107,7 +109,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let traced = matches!(request.target, Target::Command(_)).then(|| child.as_ref().map(|c| c.pid)).flatten();
     let throttle = traced.filter(|_| request.run.lossless).map(Throttle::create).transpose()?;
 
-    let recording = request.recording.as_ref().map(|of| Ok::<_, anyhow::Error>((of, record::create(&of.path)?))).transpose()?;
+    let recording = record::create_now(request)?;
     let is_alone = request.recording.as_ref().is_some_and(|recording| recording.is_alone);
     let output = (!is_alone).then(|| open_output(request)).transpose()?;
     plan.leave_out(output.iter().flat_map(|output| output_readers(request, output)));
@@ -124,11 +126,14 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
     let throttle = throttle.map(|throttle| throttle::start(throttle, &plan, &armed, &mut notices)).transpose()?;
     let session = Arc::new(session::session(&plan, &armed, request.show.time.is_local() || request.recording.is_some()));
     let shown = plan.bind(request, &session)?;
-    let recording = recording.map(|(of, file)| record::begin((request, of), file, &plan, &session, &tracefs)).transpose()?;
+    let recording = recording.map(|(of, file)| record::head((request, of), &plan, &session, &tracefs).begin(file, &of.path)).transpose()?;
+    let drain = Drain::new(armed, notices.0).supervised_by(supervisor);
+    let (snapshots, snapshot_writer) = snapshots::prepare(request, &plan, &session, &tracefs, &drain).unzip();
     let mut run = Run {
         request,
         plan: &plan,
-        drain: Drain::new(armed, notices.0).supervised_by(supervisor),
+        drain,
+        snapshots,
         run_events,
         queue: Some(sender),
         enough,
@@ -140,7 +145,7 @@ fn carry_out(request: &Trace, before: Rlimit) -> anyhow::Result<ExitCode> {
         verbose: request.run.verbose > 0,
         draining: Duration::ZERO,
     };
-    worker.begin(worker::Begin { session, shown, recording });
+    worker.begin(worker::Begin { session, shown, recording, snapshots: snapshot_writer });
     interrupt::tracing();
     let started = run.run(program.as_ref());
     interrupt::over();
@@ -233,6 +238,8 @@ struct Run<'a> {
     request: &'a Trace,
     plan: &'a Plan,
     drain: Drain,
+    /// Takes snapshots, if the rings are overwritten.
+    snapshots: Option<Snapshots>,
     /// The events of `--probe`. The field comes after those with descriptors of the events, since it must be dropped
     /// after them.
     run_events: RunEvents,
@@ -279,6 +286,7 @@ impl Run<'_> {
             None => {}
         }
         self.say_targets("attached");
+        self.say_how_to_ask();
         let before = clock::of_thread();
         let end = self.watch_with_priority(priority, enable_at)?;
         self.draining = clock::of_thread() - before;

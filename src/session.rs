@@ -218,6 +218,11 @@ pub enum Role {
 }
 
 impl Role {
+    /// Returns whether the records begin calls, or requests that are shown as calls.
+    pub fn begins_calls(self) -> bool {
+        matches!(self, Role::RawEnter | Role::Enter | Role::BpfCall | Role::RequestSubmitted)
+    }
+
     /// Returns whether the records are entries or exits of calls, or of requests that are shown as calls.
     pub fn records_calls(self) -> bool {
         matches!(self, Role::RawEnter | Role::RawExit | Role::Enter | Role::Exit | Role::BpfCall)

@@ -36,6 +36,18 @@ impl Armed {
         counts.map(|(i, (count, _))| (EventIndex(i as u16), count)).collect()
     }
 
+    /// Returns the number of calls that have begun, by the kernel's count of their entries.
+    pub fn calls_begun(&self) -> u64 {
+        let begin = |event: &EventIndex| self.table.get(*event).is_some_and(|spec| spec.role.begins_calls());
+        self.counts().into_iter().filter(|(event, _)| begin(event)).map(|(_, count)| count.issued).sum()
+    }
+
+    /// Returns how many calls satisfied the condition for a snapshot. The kernel's filter does not count while it
+    /// reports nothing.
+    pub fn calls_matched(&self) -> Option<u64> {
+        self.programs.as_ref().map(|programs| programs.account().matches)
+    }
+
     /// Returns the number of calls that the BPF programs filtered out as requested.
     pub fn left_out(&self) -> u64 {
         self.programs.as_ref().map_or(0, |programs| programs.account().left_out)

@@ -1,13 +1,13 @@
 //! Opens perf events on targets and CPUs, and maps the rings.
 
-use super::{Armed, ArmedEvent, CpuRing};
+use super::{Armed, ArmedEvent, CpuRing, OverwritingCpuRing};
 use crate::event::EventIndex;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::refused;
 use crate::plan::{Plan, PlannedEvent, RingSize, without};
 use crate::session::{Role, Targets};
-use crate::sys::perf::{Attr, Counts, On, PerfEvent};
-use crate::sys::ring::{MapError, Ring};
+use crate::sys::perf::{Attr, Counts, Delivery, On, PerfEvent, StackFields};
+use crate::sys::ring::{MapError, OverwritingRing, Ring};
 use crate::text::os_error::without_error_numbers;
 use anyhow::anyhow;
 use std::ffi::CString;
@@ -93,6 +93,9 @@ impl Arming<'_> {
             for (i, planned) in self.plan.events.iter().enumerate().filter(|(_, planned)| is_opened(planned)) {
                 self.open(EventIndex(i as u16), planned, on, cpu)?;
             }
+            if roles(Role::Exit) {
+                self.open_matches(on, cpu)?;
+            }
         }
         Ok(())
     }
@@ -106,11 +109,16 @@ impl Arming<'_> {
         }
         let on = if is_for_all_tasks { On::Everyone } else { on };
         let watermark = (self.ring_bytes / 4).min(1 << 30) as u32;
-        let attr = Attr { counts: planned.counts.clone(), inherit: planned.inherit, watermark, stack: planned.stack };
+        let delivery = self.plan.delivery(planned.spec.role);
+        let attr = Attr { counts: planned.counts.clone(), inherit: planned.inherit, watermark, stack: planned.stack, delivery };
         let failure = |error| Failure::Open { what: format!("{} on CPU {cpu}", planned.spec.name), error };
         let event = PerfEvent::open(&attr, on, cpu).map_err(failure)?;
         let at = self.armed.events.len();
+        if delivery == Delivery::Overwriting {
+            self.write_to_overwriting(&event, cpu, at, &failure)?;
+        }
         match self.armed.rings.iter_mut().find(|r| r.cpu == cpu) {
+            _ if delivery == Delivery::Overwriting => {}
             Some(ring) => {
                 if planned.spec.role == Role::SideBand {
                     ring.side_bands.push(at);
@@ -120,7 +128,7 @@ impl Arming<'_> {
             }
             None => {
                 let ring = self.map(event.as_fd())?;
-                self.armed.rings.push(CpuRing { cpu, ring, owner: at, side_bands: vec![at], early: Vec::new() });
+                self.armed.rings.push(CpuRing { cpu, ring, owner: at, side_bands: vec![at], has_matches: false, early: Vec::new() });
             }
         }
         let is_tracepoint = matches!(planned.counts, Counts::Tracepoint(_) | Counts::Weighted(_) | Counts::Probe(_));
@@ -146,6 +154,51 @@ impl Arming<'_> {
         Ok(())
     }
 
+    /// Directs an event to the ring of its CPU that the kernel overwrites. The first such event of a CPU maps the ring.
+    fn write_to_overwriting(
+        &mut self,
+        event: &PerfEvent,
+        cpu: u32,
+        at: usize,
+        failure: &dyn Fn(io::Error) -> Failure,
+    ) -> Result<(), Failure> {
+        if let Some(ring) = self.armed.overwriting.iter().find(|ring| ring.cpu == cpu) {
+            let owner = &self.armed.events[ring.owner].event;
+            return event.set_output(owner.as_fd()).map_err(failure);
+        }
+        let ring = self.map_overwriting(event.as_fd())?;
+        self.armed.overwriting.push(OverwritingCpuRing { cpu, ring, owner: at });
+        Ok(())
+    }
+
+    /// Opens the event that reports calls which ask for a snapshot, if there is one. Each record wakes rtrace.
+    fn open_matches(&mut self, on: On, cpu: u32) -> Result<(), Failure> {
+        let Some(planned) = self.plan.snapshots.as_ref().and_then(|snapshots| snapshots.matches.as_ref()) else { return Ok(()) };
+        let is_of_programs = planned.format.is_none();
+        let ring = self.armed.rings.iter().find(|ring| ring.cpu == cpu);
+        // The BPF programs select the calls themselves: one event per CPU is enough.
+        let Some(ring) = ring.filter(|ring| !is_of_programs || !ring.has_matches) else { return Ok(()) };
+        let owner = self.armed.events[ring.owner].event.as_fd();
+        let failure = |error| Failure::Open { what: format!("the event for --snapshot-on on CPU {cpu}"), error };
+        let on = if is_of_programs { On::Everyone } else { on };
+        let stack = StackFields::default();
+        let attr = Attr { counts: planned.counts.clone(), inherit: planned.inherit, watermark: 1, stack, delivery: Delivery::Waking };
+        let event = PerfEvent::open(&attr, on, cpu).map_err(failure)?;
+        event.set_output(owner).map_err(failure)?;
+        if let Some(filter) = without(planned.filter.clone(), &self.left_out) {
+            let text = CString::new(filter.as_str()).map_err(|error| failure(error.into()))?;
+            event
+                .set_filter(&text)
+                .map_err(|error| Failure::Open { what: format!("the kernel's filter \"{filter}\" for --snapshot-on"), error })?;
+        }
+        if let Some(programs) = self.armed.programs.as_ref().filter(|_| is_of_programs) {
+            programs.write_matches_to(cpu, event.as_fd()).map_err(|error| failure(io::Error::other(error)))?;
+        }
+        self.armed.matches.push(event);
+        self.armed.rings.iter_mut().filter(|ring| ring.cpu == cpu).for_each(|ring| ring.has_matches = true);
+        Ok(())
+    }
+
     /// Returns the kernel's filter of an event: it excludes rtrace's own threads, except for the signals that they
     /// send.
     fn filter_of(&self, planned: &PlannedEvent) -> Option<String> {
@@ -153,15 +206,24 @@ impl Arming<'_> {
         without(planned.filter.clone(), left_out)
     }
 
-    /// Maps a ring. A size that rtrace chose itself is halved until it is within the limit of locked memory.
+    /// Maps a ring.
     fn map(&mut self, event: BorrowedFd) -> Result<Ring, MapError> {
-        loop {
-            match Ring::map(event, self.ring_bytes as usize) {
-                Err(MapError::Locked(_)) if matches!(self.plan.buffers.ring, RingSize::Chosen(_)) && self.ring_bytes / 2 >= RING_MIN => {
-                    self.ring_bytes /= 2
-                }
-                other => return other,
-            }
+        map_smaller(&mut self.ring_bytes, &self.plan.buffers.ring, |bytes| Ring::map(event, bytes))
+    }
+
+    /// Maps a ring that the kernel overwrites.
+    fn map_overwriting(&mut self, event: BorrowedFd) -> Result<OverwritingRing, MapError> {
+        let mut bytes = self.plan.buffers.ring.bytes();
+        map_smaller(&mut bytes, &self.plan.buffers.ring, |bytes| OverwritingRing::map(event, bytes))
+    }
+}
+
+/// Maps a ring. A size that rtrace chose itself is halved until it is within the limit of locked memory.
+fn map_smaller<R>(bytes: &mut u64, size: &RingSize, map: impl Fn(usize) -> Result<R, MapError>) -> Result<R, MapError> {
+    loop {
+        match map(*bytes as usize) {
+            Err(MapError::Locked(_)) if matches!(size, RingSize::Chosen(_)) && *bytes / 2 >= RING_MIN => *bytes /= 2,
+            other => return other,
         }
     }
 }

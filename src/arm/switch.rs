@@ -25,6 +25,7 @@ impl Armed {
     /// are in flight by then, if the BPF programs know them.
     pub fn enable(&mut self) -> anyhow::Result<InFlight> {
         self.instance.as_ref().map_or(Ok(()), |instance| instance.record(true))?;
+        self.report_matches(true)?;
         self.each(|e| e.role != Role::SideBand && !begins_calls(e.role), PerfEvent::enable)?;
         self.each(|e| begins_calls(e.role), PerfEvent::enable)?;
         self.objects.attach(self.rings.first().map_or(0, |ring| ring.cpu))?;
@@ -40,8 +41,20 @@ impl Armed {
         in_flight
     }
 
+    /// Starts or stops the reports of calls that ask for a snapshot. The BPF programs report one call, and no other
+    /// until they are started again; the kernel's filter reports all calls until it is stopped.
+    pub fn report_matches(&self, on: bool) -> io::Result<()> {
+        match &self.programs {
+            Some(programs) if on => programs.report_next_match(),
+            Some(_) => return Ok(()),
+            None => {}
+        }
+        self.matches.iter().try_for_each(|event| if on { event.enable() } else { event.disable() })
+    }
+
     /// Disables the perf events, entries first.
     pub(super) fn disable_events(&mut self) -> io::Result<()> {
+        self.matches.iter().try_for_each(PerfEvent::disable)?;
         self.disable_on_own_cpu(|e| begins_calls(e.role))?;
         self.disable_on_own_cpu(|e| !begins_calls(e.role))
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The size of `struct account` in words of 8 bytes.
-pub const WORDS: usize = 10;
+pub const WORDS: usize = 12;
 
 /// The counters of calls: the counterpart of `struct account`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct Account {
     pub withheld: u64,
     /// Calls that `--inject` should have answered, but that were executed.
     pub unchanged: u64,
+    /// Calls that satisfied the condition for a snapshot.
+    pub matches: u64,
 }
 
 impl Account {
@@ -45,6 +47,7 @@ impl Account {
             left_out: sum(7),
             withheld: sum(8),
             unchanged: sum(9),
+            matches: sum(10),
         }
     }
 }

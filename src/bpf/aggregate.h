@@ -284,7 +284,7 @@ static __always_inline long write_aggregate(void *ctx, struct aggregate *aggrega
 
 	if (!bpf_ringbuf_output(&ended_tasks, &aggregate->head, size, is_filling ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
 		return 0;
-	return bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &aggregate->head, size);
+	return put_record(ctx, BPF_F_CURRENT_CPU, &aggregate->head, size);
 }
 
 static __noinline int emit_aggregate(void *ctx, struct aggregate *aggregate)

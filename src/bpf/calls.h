@@ -22,12 +22,14 @@ static __always_inline int write_call(void *ctx, struct task_struct *current, st
 	call->lost = task->lost;
 	if (call->tid != number_of_task(current))
 		call->bits |= CALL_LEADS;
-	if (bpf_perf_event_output(ctx, &output, event, call, sizeof(*call) + payload)) {
+	if (put_record(ctx, event, call, sizeof(*call) + payload)) {
 		task->lost++;
 		COUNT(calls_lost);
 		return -1;
 	}
 	task->lost = 0;
+	if (settings.matches)
+		report_match(ctx, task, call);
 	return 0;
 }
 
@@ -93,12 +95,17 @@ static __always_inline void begin(struct call *call, struct task_struct *current
 	call->start = bpf_ktime_get_ns();
 }
 
-/* Returns whether a filter certainly excludes a call, as far as its entry shows. */
-static __always_inline int is_excluded_at_entry(struct task *task, struct which *which, struct pt_regs *regs)
+/* Prepares the decision about a call at its entry: stores what conditions refer to. */
+static __always_inline void prepare_decision(struct task *task, struct which *which, struct pt_regs *regs)
 {
 	arguments(task->call.args, regs, which->abi);
 	task->call.nr = which->nr;
 	task->call.bits = which->abi;
+}
+
+/* Returns whether a filter certainly excludes a call, as far as its entry shows. */
+static __always_inline int is_excluded_at_entry(struct task *task)
+{
 	if (!is_excluded(&task->call, 0))
 		return 0;
 	COUNT(left_out);
@@ -114,7 +121,7 @@ static __always_inline void emit_stack(void *ctx, struct task_struct *current, s
 	call->payload = 0;
 	call->how = HOW_STACK;
 	call->time = call->start;
-	if (bpf_perf_event_output(ctx, &output, event_for(current, task), call, sizeof(*call)))
+	if (put_record(ctx, event_for(current, task), call, sizeof(*call)))
 		COUNT(parts_lost);
 	call->payload = payload;
 	call->how = HOW_PENDING;
@@ -131,7 +138,7 @@ static __always_inline void emit_entry(void *ctx, struct call *call, u64 payload
 	call->lost = 0;
 	/* Records of deferred copies precede this one. */
 	call->time = bpf_ktime_get_ns();
-	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, call, sizeof(*call) + payload))
+	if (put_record(ctx, BPF_F_CURRENT_CPU, call, sizeof(*call) + payload))
 		COUNT(parts_lost);
 	call->ret = 0;
 	call->how = HOW_PENDING;
@@ -171,7 +178,11 @@ static __always_inline void entered(void *ctx, struct pt_regs *regs, s32 nr)
 	/* A call that is answered returns, even if it is an exit. */
 	if (settings.injects && choose_effect(task, &which))
 		flags &= ~PLAN_NEVER_RETURNS;
-	if (settings.filters && is_excluded_at_entry(task, &which, regs)) {
+	if (settings.filters || settings.matches)
+		prepare_decision(task, &which, regs);
+	if (settings.matches)
+		task->matches = satisfies(&task->call, 0);
+	if (settings.filters && is_excluded_at_entry(task)) {
 		task->open = flags & PLAN_NEVER_RETURNS ? OPEN_NONE : OPEN_EXCLUDED;
 		return;
 	}

@@ -71,9 +71,16 @@ impl Settings {
             self.directories.into(),
             self.sends_signals.into(),
             self.effects.is_some().into(),
+            self.epoch_bytes.unwrap_or_default(),
+            if self.conditions.is_empty() { 0 } else { self.kind_of_matches() * possible_cpus() },
         ];
         bytes.extend(last.iter().flat_map(|word| word.to_ne_bytes()));
         bytes
+    }
+
+    /// Returns the kind of the records that report matches, behind those with and without stacks.
+    pub(super) fn kind_of_matches(&self) -> u32 {
+        self.stacks.kinds.len() as u32 + 1
     }
 
     /// Returns the constants that describe the calls to the programs.

@@ -159,6 +159,8 @@ static __always_inline u64 key_of_file(struct scratch *scratch)
 	walk->changing = 0;
 	u64 hash = is_pathless(walk) ? pathless_key(scratch, inode) : path_hash(scratch);
 	hash = mixed(hash, MEMBER(inode, inode, i_ino));
+	if (settings.epoch_bytes)
+		hash = mixed(hash, names_epoch);
 	return mixed(hash, (u64)MEMBER(inode, inode, i_generation) << 1 | is_unhashed(walk->dentry));
 }
 

@@ -6,14 +6,13 @@
 
 use crate::beauty::access::Place;
 use crate::beauty::resolve::{Width, Word};
+use rustc_hash::FxHashSet;
 
 /// The maximum number of tests for one syscall.
 pub const TESTS_MAX: usize = 8;
 /// The maximum number of different filters that the kernel decides.
-#[cfg(feature = "bpf")]
 pub const FILTERS_MAX: usize = 32;
 /// The maximum number of texts that the kernel compares.
-#[cfg(feature = "bpf")]
 pub const TEXTS_MAX: usize = 32;
 /// `sizeof(struct test)`
 #[cfg(feature = "bpf")]
@@ -23,8 +22,19 @@ pub const TEXT_BYTES: usize = 64;
 /// Numbers in memory are compared if their offset is below this.
 pub const OFFSET_MAX: u32 = 1 << 24;
 
-/// A disjunction of tests. A test that cannot be decided counts as true.
+/// A disjunction of tests. A test that cannot be decided counts as true in a filter, and as false in the condition for
+/// a snapshot.
 pub type Clause = Vec<Test>;
+
+/// Returns whether the programs have room for all of these conditions.
+pub fn fit<'a>(conditions: impl Iterator<Item = &'a [Clause]>) -> bool {
+    let different: FxHashSet<&[Clause]> = conditions.collect();
+    let tests = || different.iter().flat_map(|clauses| clauses.iter().flatten());
+    let texts: FxHashSet<&[u8]> =
+        tests().filter_map(|test| if let With::Text(text) = &test.with { Some(text.as_slice()) } else { None }).collect();
+    let is_short = |clauses: &&[Clause]| clauses.iter().map(Vec::len).sum::<usize>() <= TESTS_MAX;
+    different.len() < FILTERS_MAX && texts.len() <= TEXTS_MAX && different.iter().all(is_short)
+}
 
 /// A comparison of one value of a call with a constant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -34,6 +34,8 @@ pub(super) struct Filters {
     /// `filter_of`: for each number of each ABI, and at the end for all other numbers, the index of the filter; 0 if
     /// there is none.
     pub of: Vec<u8>,
+    /// `condition_of`: the same for the conditions for snapshots.
+    pub condition_of: Vec<u8>,
     /// `texts`: the compared texts, each filled up with zeros to [`TEXT_BYTES`].
     pub texts: Vec<u8>,
 }
@@ -44,27 +46,47 @@ impl Filters {
         let mut new = Filters {
             filters: vec![0; FILTERS_MAX * FILTER_BYTES],
             of: vec![0; Abi::ALL.len() * NR_COUNT + 1],
+            condition_of: vec![0; Abi::ALL.len() * NR_COUNT + 1],
             texts: vec![0; TEXTS_MAX * TEXT_BYTES],
         };
-        let (mut known, mut texts) = (FxHashMap::default(), FxHashMap::default());
+        let (mut next, mut texts) = (1, FxHashMap::default());
+        // Conditions come first: all of them must fit (`fit`), and calls that a filter does not exclude here are
+        // excluded in user space.
+        if let Some(of) = new.put_all(&settings.conditions, 0, &mut next, &mut texts) {
+            new.condition_of = of;
+        }
+        if let Some(of) = new.put_all(&settings.filters, 1, &mut next, &mut texts) {
+            new.of = of;
+        }
+        new
+    }
+
+    /// Encodes the filters of these rows, each once. Returns the index of each number's filter, if there are any.
+    fn put_all<'a>(
+        &mut self,
+        filters: &'a [(u16, Abi, Vec<Clause>)],
+        undecided: u32,
+        next: &mut usize,
+        texts: &mut FxHashMap<&'a [u8], usize>,
+    ) -> Option<Vec<u8>> {
+        let mut known: FxHashMap<&[Clause], u8> = FxHashMap::default();
         let mut of_row: FxHashMap<(u16, Abi), u8> = FxHashMap::default();
-        for (row, abi, clauses) in &settings.filters {
-            let next = known.len() + 1;
-            let at = match known.get(clauses) {
+        for (row, abi, clauses) in filters {
+            let at = match known.get(clauses.as_slice()) {
                 Some(at) => *at,
-                None if next < FILTERS_MAX && new.put(next, clauses, &mut texts) => next as u8,
+                None if *next < FILTERS_MAX && self.put(*next, clauses, undecided, texts) => {
+                    *next += 1;
+                    *next as u8 - 1
+                }
                 None => continue,
             };
             known.insert(clauses, at);
             of_row.insert((*row, *abi), at);
         }
-        if !of_row.is_empty() {
-            new.of = filter_of(&of_row);
-        }
-        new
+        (!of_row.is_empty()).then(|| filter_of(&of_row))
     }
 
-    fn put<'a>(&mut self, at: usize, clauses: &'a [Clause], texts: &mut FxHashMap<&'a [u8], usize>) -> bool {
+    fn put<'a>(&mut self, at: usize, clauses: &'a [Clause], undecided: u32, texts: &mut FxHashMap<&'a [u8], usize>) -> bool {
         let mut tests = Vec::new();
         for clause in clauses {
             let at_exit = clause.iter().any(|test| test.subject.is_of_return());
@@ -84,6 +106,7 @@ impl Filters {
         let Some(room) = place.get_mut(8..8 + tests.len()) else { return false };
         room.copy_from_slice(&tests);
         place[..4].copy_from_slice(&((tests.len() / TEST_BYTES) as u32).to_ne_bytes());
+        place[4..8].copy_from_slice(&undecided.to_ne_bytes());
         true
     }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The part of --filter that is decided in the kernel, as user space writes it before loading. filter.rs and
- * filter_bytes.rs mirror this file, which plan.h includes.
+ * The part of --filter that is decided in the kernel, and the conditions for snapshots, as user space writes it before
+ * loading. filter.rs and filter_bytes.rs mirror this file, which plan.h includes.
  */
 #pragma once
 
@@ -71,12 +71,15 @@ struct filter_test {
 
 struct filter {
 	u32 count;
-	u32 unused;
+	/* What a test is worth that cannot be decided: 1 in filters of --filter, 0 in conditions for snapshots. */
+	u32 undecided;
 	struct filter_test tests[TESTS_MAX];
 };
 
 const volatile struct filter filters[FILTERS_MAX] SEC(".rodata.filters");
 /* The index of the filter of each number in each ABI, and of all others. Filter 0 has no tests. */
 const volatile u8 filter_of[NR_OTHER + 1] SEC(".rodata.filter_of");
+/* The same for the conditions for snapshots. No call with filter 0 satisfies them. */
+const volatile u8 condition_of[NR_OTHER + 1] SEC(".rodata.condition_of");
 const volatile u8 texts[TEXTS_MAX][TEXT_BYTES] SEC(".rodata.texts");
 

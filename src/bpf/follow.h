@@ -135,7 +135,7 @@ static __always_inline void emit_end(void *ctx, struct task_struct *current, str
 	call->pid = number_of_process(current);
 	call->time = bpf_ktime_get_ns();
 	call->ret = current->exit_code;
-	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, call, sizeof(*call)))
+	if (put_record(ctx, BPF_F_CURRENT_CPU, call, sizeof(*call)))
 		COUNT(ends_lost);
 }
 

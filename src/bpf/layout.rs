@@ -45,11 +45,11 @@ fn c_structs_have_the_layout_that_rust_reads_and_writes() {
         [("scope", 0), ("inherit", 4), ("ends", 8), ("pending_after", 12), ("sigreturn", 16), ("string_limit", 20), ("sums", 24)];
     let more = [("hooks", 28), ("failures", 32), ("user", 36), ("filters", 40), ("cpus", 44), ("min_duration", 48)];
     let last = [("nested", 56), ("own_only", 60), ("group", 64), ("struct_limit", 68), ("entries", 72), ("directories", 76)];
-    let last = [&last[..], &[("sends_signals", 80), ("injects", 84)]].concat();
-    assert_eq!(members("settings"), (88, named(&[&settings[..], &more, &last].concat())));
+    let last = [&last[..], &[("sends_signals", 80), ("injects", 84), ("epoch_bytes", 88), ("matches", 92)]].concat();
+    assert_eq!(members("settings"), (96, named(&[&settings[..], &more, &last].concat())));
     let test = [("what", 0), ("op", 1), ("width", 2), ("flags", 3), ("length", 4), ("with", 8)];
     assert_eq!(members("filter_test"), (filter::TEST_BYTES, named(&test)));
-    assert_eq!(members("filter"), (filter_bytes::FILTER_BYTES, named(&[("count", 0), ("unused", 4), ("tests", 8)])));
+    assert_eq!(members("filter"), (filter_bytes::FILTER_BYTES, named(&[("count", 0), ("undecided", 4), ("tests", 8)])));
     let plan = [("flags", 0), ("ops_count", 2), ("fds", 3), ("chooser", 4), ("chooser_arg", 6), ("indirect_fds", 7)];
     let plan = [
         &plan[..],
@@ -86,8 +86,8 @@ fn c_structs_have_the_layout_that_rust_reads_and_writes() {
     assert_eq!(members("effect"), (effects::EFFECT_BYTES, named(&effect)));
     assert_eq!(members("injection"), (effects::INJECTION_BYTES, named(&[("effect", 0), ("counter", 2)])));
     let account = [("calls", 0), ("calls_lost", 8), ("ends_lost", 16), ("tasks_lost", 24), ("scratch_lost", 32), ("parts_lost", 40)];
-    let more = [("compat", 48), ("left_out", 56), ("withheld", 64), ("unchanged", 72)];
-    assert_eq!(members("account"), (80, named(&[&account[..], &more].concat())));
+    let more = [("compat", 48), ("left_out", 56), ("withheld", 64), ("unchanged", 72), ("matches", 80), ("written", 88)];
+    assert_eq!(members("account"), (96, named(&[&account[..], &more].concat())));
 }
 
 const FILTER_OPS: [&str; 12] = [

@@ -101,14 +101,15 @@ static __always_inline int list(struct bpf_iter__task *ctx, u64 min_age, int las
 	struct call *call = scratch ? &scratch->call : &task->call;
 	u64 start = call->start;
 	int shown = task->listed == start;
-	if (!last && (start + min_age > head.time || shown))
+	/* Each snapshot has all calls in flight. */
+	if (!last && !settings.epoch_bytes && (start + min_age > head.time || shown))
 		return 0;
 	if (last && shown)
 		call->bits |= CALL_SHOWN;
 	struct seq_file *seq = ctx->meta->seq;
 	int failed = scratch ? list_call(seq, &head, task, &scratch->call, payload_of(scratch), last) : list_call(seq, &head, task, &task->call, 0, last);
 	/* If there is no room, the kernel calls the program again for the same task with more room. */
-	if (!failed)
+	if (!failed && !settings.epoch_bytes)
 		task->listed = start;
 	return 0;
 }
@@ -177,7 +178,7 @@ int list_begun(struct bpf_iter__task *ctx)
 	if (was != OPEN_BEGUN)
 		return 0;
 	/* If there is no room, the next iteration lists it. */
-	if (!list_call(ctx->meta->seq, &head, task, &task->call, 0, 0))
+	if (!list_call(ctx->meta->seq, &head, task, &task->call, 0, 0) && !settings.epoch_bytes)
 		task->listed = head.time;
 	return 0;
 }

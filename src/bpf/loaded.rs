@@ -171,6 +171,7 @@ fn set_initial_values(
             Some(".rodata.requests") => &constants.requests,
             Some(".rodata.filters") => &filters.filters,
             Some(".rodata.filter_of") => &filters.of,
+            Some(".rodata.condition_of") => &filters.condition_of,
             Some(".rodata.texts") => &filters.texts,
             Some(".rodata.types") => types.identifiers(),
             Some(".rodata.stacks") => &stacks,
@@ -178,7 +179,7 @@ fn set_initial_values(
             Some(".rodata.injections") => &effects.injections,
             Some("output") => {
                 // One event on each CPU for each kind of record.
-                map.set_max_entries((settings.stacks.kinds.len() as u32 + 1) * possible_cpus())?;
+                map.set_max_entries((settings.kind_of_matches() + u32::from(!settings.conditions.is_empty())) * possible_cpus())?;
                 continue;
             }
             Some("ended_tasks") => {

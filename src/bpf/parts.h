@@ -128,7 +128,7 @@ static long emit_part(u64 i, struct emission *emission)
 	scratch->call.how = HOW_PART;
 	scratch->call.time = bpf_ktime_get_ns();
 	scratch->parts++;
-	if (bpf_perf_event_output(emission->ctx, &output, BPF_F_CURRENT_CPU, &scratch->call, sizeof(scratch->call) + payload)) {
+	if (put_record(emission->ctx, BPF_F_CURRENT_CPU, &scratch->call, sizeof(scratch->call) + payload)) {
 		COUNT(parts_lost);
 		forget_files(scratch);
 	}

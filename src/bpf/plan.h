@@ -96,6 +96,16 @@ struct settings {
 	u32 sends_signals;
 	/* The programs themselves change calls (inject.h). */
 	u32 injects;
+	/*
+	 * The ring of a CPU is overwritten: whenever this many bytes (a power of two) were written to it, a new epoch of
+	 * names begins (state.h). 0: rings are not overwritten.
+	 */
+	u32 epoch_bytes;
+	/*
+	 * The index in `output` of the event of CPU 0 that reports calls which satisfy the condition for a snapshot; 0:
+	 * there is none.
+	 */
+	u32 matches;
 };
 
 enum {

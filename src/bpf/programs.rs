@@ -2,6 +2,7 @@
 //! detached when this process ends, however it ends, because nothing is pinned. Loading them is the task of
 //! [`super::loaded`].
 
+mod matches;
 mod needed;
 
 use super::account::{self, Account};
@@ -36,6 +37,8 @@ pub struct Programs {
     /// The mapped memory of the BPF maps `accounts` and `.data.is_over`, which is accessed while calls are traced.
     accounts: MapMemory,
     is_over: MapMemory,
+    /// The mapped memory of `.data.match_reported`.
+    match_reported: MapMemory,
     /// The mapped memory of `.data.requests_made`, where requests of io_uring are counted.
     requests_made: Option<MapMemory>,
     /// The reader of the aggregates of ended tasks, where calls are aggregated.
@@ -114,6 +117,7 @@ impl Programs {
         Ok(Programs {
             accounts: memory("accounts", possible_cpus() as usize * account::WORDS)?,
             is_over: memory(".data.is_over", 1)?,
+            match_reported: memory(".data.match_reported", 1)?,
             requests_made: match settings.requests.counted.is_empty() {
                 true => None,
                 false => Some(memory(".data.requests_made", usize::from(OPCODES))?),

@@ -138,9 +138,15 @@ impl<'a> CallRecord<'a> {
     /// Decodes a record; `None` if the bytes are not a record.
     pub fn parse(raw: &'a [u8]) -> Option<CallRecord<'a>> {
         let (head, rest) = raw.split_first_chunk::<CALL_BYTES>()?;
+        let payload = usize::from(u16::from_le_bytes([head[PAYLOAD], head[PAYLOAD + 1]]));
+        Some(CallRecord { pieces: rest.get(..payload)?, ..CallRecord::without_pieces(head)? })
+    }
+
+    /// Parses a record without the pieces that follow it.
+    #[inline]
+    pub fn without_pieces(head: &[u8; CALL_BYTES]) -> Option<CallRecord<'a>> {
         let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().unwrap_or_default());
         let half = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap_or_default());
-        let payload = usize::from(u16::from_le_bytes([head[PAYLOAD], head[PAYLOAD + 1]]));
         let bits = head[BITS];
         Some(CallRecord {
             start: Time(word(8)),
@@ -159,7 +165,7 @@ impl<'a> CallRecord<'a> {
             killed: bits & KILLED != 0,
             shown: bits & SHOWN != 0,
             nested: bits & NESTED != 0,
-            pieces: rest.get(..payload)?,
+            pieces: &[],
         })
     }
 

@@ -230,7 +230,7 @@ static __always_inline void emit_request(void *ctx, struct scratch *scratch, u32
 {
 	scratch->call.how = how;
 	scratch->call.time = bpf_ktime_get_ns();
-	if (!bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &scratch->call, sizeof(scratch->call) + payload_of(scratch)))
+	if (!put_record(ctx, BPF_F_CURRENT_CPU, &scratch->call, sizeof(scratch->call) + payload_of(scratch)))
 		return;
 	COUNT(parts_lost);
 	forget_files(scratch);

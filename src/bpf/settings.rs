@@ -158,4 +158,9 @@ pub struct Settings {
     /// Conditions on calls, by the index of the row and the ABI. Calls that certainly do not satisfy them are only
     /// counted.
     pub filters: Vec<(u16, Abi, Vec<Clause>)>,
+    /// Where rings are overwritten: after how many bytes of a CPU's ring files are named again, a power of two.
+    pub epoch_bytes: Option<u32>,
+    /// The conditions for snapshots, by the index of the row and the ABI. A call that satisfies all clauses is
+    /// reported.
+    pub conditions: Vec<(u16, Abi, Vec<Clause>)>,
 }

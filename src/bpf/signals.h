@@ -118,7 +118,7 @@ int sent(u64 *ctx)
 	}
 	call->lost = bits;
 	call->payload = sizeof(sent.sender);
-	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &sent, sizeof(sent)))
+	if (put_record(ctx, BPF_F_CURRENT_CPU, &sent, sizeof(sent)))
 		COUNT(ends_lost);
 	return 0;
 }
@@ -149,7 +149,7 @@ int delivered(u64 *ctx)
 		if (info <= SEND_SIG_PRIV || bpf_probe_read_kernel(call.args, sizeof(call.args), (void *)info))
 			return 0;
 	}
-	if (bpf_perf_event_output(ctx, &output, BPF_F_CURRENT_CPU, &call, sizeof(call)))
+	if (put_record(ctx, BPF_F_CURRENT_CPU, &call, sizeof(call)))
 		COUNT(ends_lost);
 	return 0;
 }

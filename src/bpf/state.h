@@ -58,7 +58,9 @@ struct task {
 	/* The task executed a program, and the record of that call was written. */
 	u16 executed;
 	/* The task was created during the trace, and has not returned from the call that created it. */
-	u16 fresh;
+	u8 fresh;
+	/* The open call satisfies the condition for a snapshot, as far as its entry shows. */
+	u8 matches;
 	/* The index, plus one, of the effect that answers the open call; 0: none does. */
 	u16 effect;
 	/* The open call was answered. */
@@ -260,6 +262,10 @@ struct account {
 	u64 withheld;
 	/* Calls that an effect should have answered, but that were executed. */
 	u64 unchanged;
+	/* Calls that satisfied the condition for a snapshot. */
+	u64 matches;
+	/* The bytes that were written to the ring of this CPU, where it is overwritten. */
+	u64 written;
 };
 
 /* One element for each CPU. It is not a per-CPU map, because those cannot be mapped (src/sys/map_memory.rs). */
@@ -292,3 +298,40 @@ struct {
 		if (account_)                                                      \
 			account_->calls++;                                         \
 	} while (0)
+
+/*
+ * The epoch of the names of files. Where rings are overwritten, the record with the name of a file is overwritten too,
+ * so each task names its files again in each epoch (files.h). An epoch ends when a CPU has written a part of its ring,
+ * so that every name that a record refers to is at most that far before it.
+ */
+u64 names_epoch = 0;
+
+/* At most this many bytes of a record are not the program's: the header, the identifier, and a size with padding. */
+#define RECORD_EXTRA 32
+
+static __always_inline void count_written(u64 size)
+{
+	u32 here = bpf_get_smp_processor_id();
+	struct account *account = bpf_map_lookup_elem(&accounts, &here);
+
+	if (!account)
+		return;
+	u64 before = account->written, after = before + size + RECORD_EXTRA;
+	account->written = after;
+	if ((before ^ after) & settings.epoch_bytes)
+		__sync_fetch_and_add(&names_epoch, 1);
+}
+
+/* Writes a record to the event with this index in `output`; 0 if there was room for it. */
+static __always_inline long put_record(void *ctx, u64 event, void *record, u64 size)
+{
+	if (settings.epoch_bytes)
+		count_written(size);
+	return bpf_perf_event_output(ctx, &output, event, record, size);
+}
+
+/*
+ * Set while a call that satisfied the condition for a snapshot was reported, and user space has not taken the snapshot
+ * yet. Further calls are only counted.
+ */
+volatile u64 match_reported SEC(".data.match_reported");

@@ -244,6 +244,18 @@ pub struct RecordArgs {
     /// Record so that `perf trace -i FILE` shows the calls: from the tracepoints of raw_syscalls, without strings
     #[arg(long)]
     pub for_perf: bool,
+    /// Keep only the newest records in memory, and write them to FILE.TIME at each SIGUSR2
+    #[arg(long)]
+    pub snapshot: bool,
+    /// Write them when a call satisfies EXPR too, which is a --filter that the kernel can evaluate (implies --snapshot)
+    #[arg(long, value_name = "EXPR")]
+    pub snapshot_on: Option<String>,
+    /// Write at most N files because of --snapshot-on; further calls that satisfy it are counted [default: 10]
+    #[arg(long, value_name = "N", requires = "snapshot_on", value_parser = clap::value_parser!(u32).range(1..))]
+    pub snapshot_max: Option<u32>,
+    /// Write them when the trace ends, too (implies --snapshot)
+    #[arg(long)]
+    pub snapshot_at_end: bool,
     #[command(flatten)]
     pub target: TargetArgs,
     #[command(flatten)]

@@ -18,7 +18,7 @@ use crate::kernel::{machine, syscall_event};
 use crate::plan;
 use crate::request::AnswerFormat;
 use crate::sys::file_capabilities;
-use crate::sys::perf::{Attr, Counts, On, PerfEvent, StackFields};
+use crate::sys::perf::{Attr, Counts, Delivery, On, PerfEvent, StackFields};
 use item::Item;
 use report::report;
 use std::io;
@@ -121,8 +121,13 @@ fn try_open(attempt: Attempt) -> io::Result<()> {
         Attempt::WholeCpu { event } => (event, On::Everyone),
     };
     let cpu = machine::online_cpus().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0);
-    let attr =
-        Attr { counts: Counts::Tracepoint(event), inherit: matches!(on, On::Task(_)), watermark: 4096, stack: StackFields::default() };
+    let attr = Attr {
+        counts: Counts::Tracepoint(event),
+        inherit: matches!(on, On::Task(_)),
+        watermark: 4096,
+        stack: StackFields::default(),
+        delivery: Delivery::Kept,
+    };
     PerfEvent::open(&attr, on, cpu).map(drop)
 }
 

@@ -73,12 +73,16 @@ pub enum NoticeCode {
     TraceComplete,
     /// The files of call graphs are written.
     GraphsWritten,
+    /// The recording is a snapshot: why and when it was taken, and what it has.
+    Snapshot,
+    /// No further snapshot is taken because of a call.
+    SnapshotsEnough,
 }
 
 impl NoticeCode {
     /// All subjects.
     #[cfg(test)]
-    pub const ALL: [NoticeCode; 19] = [
+    pub const ALL: [NoticeCode; 21] = [
         NoticeCode::Remark,
         NoticeCode::OnlySyscalls,
         NoticeCode::NoRealtimePriority,
@@ -98,6 +102,8 @@ impl NoticeCode {
         NoticeCode::CommandOverdue,
         NoticeCode::TraceComplete,
         NoticeCode::GraphsWritten,
+        NoticeCode::Snapshot,
+        NoticeCode::SnapshotsEnough,
     ];
 
     /// Returns the name and the severity.
@@ -122,6 +128,8 @@ impl NoticeCode {
             NoticeCode::CommandOverdue => ("command_overdue", Severity::Warning),
             NoticeCode::TraceComplete => ("trace_complete", Severity::Note),
             NoticeCode::GraphsWritten => ("graphs_written", Severity::Note),
+            NoticeCode::Snapshot => ("snapshot", Severity::Note),
+            NoticeCode::SnapshotsEnough => ("snapshots_enough", Severity::Note),
         }
     }
 

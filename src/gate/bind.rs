@@ -157,11 +157,11 @@ impl<'a> Filters<'a> {
     /// A part applies to none; the error suggests similar names.
     fn check(&self) -> anyhow::Result<()> {
         if let Some(general) = self.general {
-            self.general_bindings.check(general).map_err(|why| anyhow!(why))?;
+            self.general_bindings.check("--filter", general).map_err(|why| anyhow!(why))?;
         }
         for item in self.items {
             if let (Some(filter), Some(bindings)) = (&item.filter, self.bindings.get(&item.list)) {
-                bindings.check(filter).map_err(|why| anyhow!(why))?;
+                bindings.check("--filter", filter).map_err(|why| anyhow!(why))?;
             }
         }
         Ok(())

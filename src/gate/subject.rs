@@ -4,6 +4,7 @@
 use crate::beauty::access::{self, Found, Step, Target};
 use crate::beauty::constant::Constants;
 use crate::beauty::decode::{Context, Decoded};
+use crate::beauty::lookup;
 use crate::beauty::lookup::requests::OWN_ARGUMENTS;
 use crate::beauty::row::{Arg, ArgumentKind, Flow, Length, Outcomes, Return, Syscall};
 use crate::beauty::value::Value;
@@ -27,11 +28,12 @@ const COMM: NameId = 2003;
 const PID: NameId = 2004;
 const TID: NameId = 2005;
 const CPU: NameId = 2006;
+const SYSCALL: NameId = 2007;
 
 /// Names that every event has.
 const COMMON: [&str; 4] = ["comm", "pid", "tid", "cpu"];
 /// Names that every call has in addition.
-const OF_CALLS: [&str; 3] = ["ret", "errno", "duration"];
+const OF_CALLS: [&str; 4] = ["syscall", "ret", "errno", "duration"];
 
 /// Resolves a name that every event has.
 fn common_name(name: &str) -> Option<(NameId, ValueType)> {
@@ -149,11 +151,16 @@ impl Scope for CallScope {
         }
         match name.0.as_str() {
             "ret" => Some((RET, ValueType::Number)),
+            "syscall" => Some((SYSCALL, ValueType::Text)),
             "ret.path" => Some((RETURN_PATH, ValueType::Text)),
             "errno" => Some((ERRNO, ValueType::Number)),
             "duration" => Some((DURATION, ValueType::Number)),
             name => common_name(name),
         }
+    }
+
+    fn fixed_text(&self, name: &Name) -> Option<&str> {
+        self.row.filter(|_| name.0 == "syscall" && self.arguments("syscall").next().is_none()).map(|row| row.name)
     }
 
     fn constant(&self, name: &Name, symbol: &str) -> Option<Constant> {
@@ -171,6 +178,9 @@ impl Scope for CallScope {
     }
 
     fn constants(&self, name: &Name) -> Vec<String> {
+        if let Some(fixed) = self.fixed_text(name) {
+            return vec![fixed.to_owned()];
+        }
         CallScope::constants(self, name).map(|constants| constants.names()).unwrap_or_default()
     }
 }
@@ -198,6 +208,10 @@ impl Subject for CallSubject<'_> {
                 _ => number(self.call.duration().map(i128::from)),
             },
             RETURN_PATH => path(self.call.file(FdPlace::Return)),
+            SYSCALL => {
+                let name = lookup::name(self.row, self.call.abi, self.call.nr);
+                Operand::Text(name.map_or_else(|| format!("syscall_{}", self.call.nr).into_bytes().into(), |name| name.as_bytes().into()))
+            }
             index if index < PATHS => self.argument(usize::from(index)),
             index if index < RETURN_PATH => path(self.call.file(FdPlace::Arg((index - PATHS) as u8))),
             _ => common_value(self.event, name),

@@ -1,6 +1,7 @@
 //! Sizes the buffers between the kernel and the output when the plan is made. The sizes depend on the amount of data in
 //! a record, the number of tasks and the memory of the machine.
 
+use super::snapshots;
 use crate::request::Trace;
 use std::fmt;
 
@@ -112,17 +113,22 @@ pub struct Buffers {
 impl Buffers {
     /// Returns the remark on rings that are larger than the user asked for.
     pub(super) fn remark(&self, request: &Trace) -> Option<String> {
-        let asked = request.run.ring_bytes.filter(|asked| request.run.lossless && *asked < self.ring.bytes() / 2)?;
-        Some(format!(
-            "rings have {} KiB a CPU instead of {} KiB (-m): --lossless needs room for what the command writes until it waits",
-            self.ring.bytes() >> 10,
-            asked >> 10
-        ))
+        let why = match request.run.lossless {
+            true => "--lossless needs room for what the command writes until it waits",
+            false => "the names of files are repeated in each of several parts of it (--snapshot)",
+        };
+        let is_enlarged = request.run.lossless || has_snapshots(request);
+        let asked = request.run.ring_bytes.filter(|asked| is_enlarged && *asked < self.ring.bytes() / 2)?;
+        Some(format!("rings have {} KiB a CPU instead of {} KiB (-m): {why}", self.ring.bytes() >> 10, asked >> 10))
     }
 
     pub(super) fn choose(request: &Trace, facts: BufferInputs) -> Buffers {
         let mut reasons = Vec::new();
-        let least = if request.run.lossless { least_of_lossless(facts) } else { page_bytes() };
+        let least = match request.run.lossless {
+            true => least_of_lossless(facts),
+            false if has_snapshots(request) => snapshots::RING_MIN,
+            false => page_bytes(),
+        };
         let ring = match request.run.ring_bytes {
             Some(bytes) => RingSize::Asked(bytes.next_power_of_two().max(least)),
             None => RingSize::Chosen(ring(facts, &mut reasons).max(least)),
@@ -132,6 +138,10 @@ impl Buffers {
         let fill_rate = if facts.stacks { FILL_RATE_OF_STACKS } else { FILL_RATE };
         Buffers { ring, fill_rate, ended_tasks, queue, reasons }
     }
+}
+
+fn has_snapshots(request: &Trace) -> bool {
+    request.recording.as_ref().is_some_and(|recording| recording.snapshots.is_some())
 }
 
 /// Returns the size below which rings are enlarged for `--lossless`: at least the one that rtrace would choose.

@@ -7,8 +7,8 @@ use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Mechanism, MechanismInputs};
 use super::names_at_exit::AtExit;
 use super::{
-    Buffers, Injector, PathNameSource, PathNames, Plan, PlannedEvent, buffers, fds, filters, hooks, injections, items, objects, path_names,
-    paths, requests, sums, target,
+    Buffers, Injector, PathNameSource, PathNames, Plan, PlannedEvent, SnapshotPlan, buffers, fds, filters, hooks, injections, items,
+    objects, path_names, paths, requests, snapshots, sums, target,
 };
 use crate::beauty::row::Syscall;
 use crate::beauty::special::Special;
@@ -39,6 +39,11 @@ fn shows_whole_signals(request: &Trace) -> bool {
     request.show.style == Style::Strace && request.show.mode != Mode::Summary
 }
 
+/// Returns whether calls or requests are traced, shown or not.
+fn has_calls(selection: &Selection, of_events: &CallsOfEvents, requests: &bpf::Requests) -> bool {
+    !selection.is_empty() || of_events.is_any() || !requests.opcodes.is_empty()
+}
+
 /// Returns what is traced, and whether 32-bit calls are to be expected: of a 32-bit program that is there already, or
 /// because the request distinguishes them.
 fn targets(request: &Trace, by_bpf: bool) -> anyhow::Result<(Targets, bool)> {
@@ -59,8 +64,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let injections = injections::resolve(request, &selection)?;
     let of_events = if engine == Engine::Bpf { CallsOfEvents::new(request, &selection) } else { CallsOfEvents::default() };
     let requests = requests::by_bpf(&selection, request.show.mode, tracefs);
-    let has_calls = !selection.is_empty() || of_events.is_any() || !requests.opcodes.is_empty();
-    let by_bpf = engine == Engine::Bpf && (has_calls || shows_whole_signals(request));
+    let by_bpf = engine == Engine::Bpf && (has_calls(&selection, &of_events, &requests) || shows_whole_signals(request));
     let (targets, compat) = targets(request, by_bpf)?;
     let injector = Injector::choose(&injections.rules, request, &targets, by_bpf)?;
     let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
@@ -82,8 +86,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         PlanInputs { request, selection: &selection, of_events: &of_events, targets: &targets, graphs: &graphs, inherit, shown_signals };
     let own_events = matches!(mechanism, Mechanism::OwnEvents { .. });
     let path_names = if by_bpf { None } else { decided.path_names(&shown, own_events, tracefs)? };
-    let own = if by_bpf && own_events { Some(hooks::own(&armed, &selection, tracefs)) } else { None };
-    let (hooks, mechanism) = hooks_of(own, &cpus, mechanism);
+    let (hooks, mechanism) = hooks_of((by_bpf && own_events).then(|| hooks::own(&armed, &selection, tracefs)), &cpus, mechanism);
     let buffers = decided.buffers(cpus.len(), by_bpf);
     let bpf = if by_bpf { Some(decided.bpf(hooks, (shown, requests), &buffers, &mut notes)?) } else { None };
     notes.extend(if by_bpf { decided.why_no_sums() } else { None });
@@ -102,6 +105,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     add.helpers(decided.needs(&is_armed, by_bpf, fds.is_ok(), cgroups));
     decided.add_shown(&mut add, outputs)?;
     decided.bind(&mut events)?;
+    let on = snapshots::Inputs { events: &events, tracefs, ring: buffers.ring.bytes(), by_bpf, inherit, compat };
     notes.extend(without_stacks(&events, &request.graphs));
     Ok(Plan {
         remarks: selection.notices.iter().cloned().chain(injections.remarks).chain(buffers.remark(request)).collect(),
@@ -109,6 +113,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
         targets,
         cpus,
         copied_bytes: copied_bytes(&events)?,
+        snapshots: SnapshotPlan::new(request, &selection, on)?,
         events,
         mechanism,
         bpf: bpf.map(|bpf| injector.in_programs(bpf, &injections.rules)),
@@ -313,6 +318,8 @@ impl PlanInputs<'_> {
         }
         let sums = sums::why_records(self.request).is_none();
         Ok(bpf::Settings {
+            epoch_bytes: snapshots::epoch_bytes(self.request, buffers.ring.bytes(), &stacks.kinds),
+            conditions: snapshots::conditions(self.request, self.selection)?,
             scope: scope(self.targets),
             hooks,
             seeds_max: seeds_max(self.request, self.targets),

@@ -49,6 +49,15 @@ impl fmt::Display for Plan {
                 "plan: --duration and --failure are decided in the kernel, which writes no record for the calls that they exclude"
             )?;
         }
+        if let Some(snapshots) = &self.snapshots {
+            let kib = snapshots.side_band_ring >> 10;
+            writeln!(f, "plan: rings are overwritten; records about tasks are kept, in a ring of {kib} KiB a CPU")?;
+            match snapshots.matches.as_ref().map(|event| &event.filter) {
+                Some(Some(filter)) => writeln!(f, "plan: --snapshot-on: raw_syscalls:sys_exit with the kernel's filter {filter}")?,
+                Some(None) => writeln!(f, "plan: --snapshot-on: evaluated by the BPF programs, or true for all recorded calls")?,
+                None => {}
+            }
+        }
         for event in &self.events {
             let filter = event.filter.as_ref().map(|text| format!(", the kernel lets through: {text}")).unwrap_or_default();
             let use_of = if event.spec.shown { "" } else { " (needed, not shown)" };

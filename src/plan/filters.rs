@@ -82,6 +82,38 @@ fn conjuncts(expr: &Expr) -> Vec<&Expr> {
     }
 }
 
+/// Returns the clauses that together mean exactly a condition on this syscall's calls, or `None` inside if none of them
+/// can satisfy it. `None`: the programs cannot decide all of the condition.
+pub fn exact(row: &Syscall, abi: Abi, bound: &Bound) -> Option<Option<Vec<Clause>>> {
+    match bound {
+        Bound::Constant(true) => Some(Some(Vec::new())),
+        Bound::Constant(false) => Some(None),
+        Bound::And(parts) => {
+            let parts = parts.iter().map(|part| exact(row, abi, part)).collect::<Option<Vec<_>>>()?;
+            Some(parts.into_iter().collect::<Option<Vec<_>>>().map(|clauses| clauses.concat()))
+        }
+        Bound::Not(inner) => match opposite(inner)? {
+            Bound::Not(_) => None,
+            opposite => exact(row, abi, &opposite),
+        },
+        other => clause(row, abi, other).map(|clause| Some(vec![clause])),
+    }
+}
+
+/// Returns the condition that holds where this one does not, if both have an operator.
+fn opposite(bound: &Bound) -> Option<Bound> {
+    let all = |parts: &[Bound]| parts.iter().map(opposite).collect::<Option<Vec<_>>>();
+    Some(match bound {
+        Bound::Constant(holds) => Bound::Constant(!holds),
+        Bound::Not(inner) => (**inner).clone(),
+        Bound::Or(parts) => Bound::And(all(parts)?),
+        Bound::And(parts) => Bound::Or(all(parts)?),
+        Bound::Compare { name, op, with } => Bound::Compare { name: name.clone(), op: op.opposite()?, with: *with },
+        Bound::Text { name, op, with } => Bound::Text { name: name.clone(), op: op.opposite()?, with: with.clone() },
+        Bound::Bits { .. } => return None,
+    })
+}
+
 fn clause(row: &Syscall, abi: Abi, bound: &Bound) -> Option<Clause> {
     match bound {
         Bound::Or(parts) => {

@@ -28,6 +28,7 @@ mod path_name_events;
 mod path_names;
 mod paths;
 mod requests;
+mod snapshots;
 pub(crate) mod sums;
 mod target;
 
@@ -42,6 +43,7 @@ pub use names_at_exit::AtExit;
 pub use path_name_events::PathNameEvents;
 pub use path_names::{PathNameSource, PathNames, has_vfs_getname};
 pub use paths::unknown_paths;
+pub use snapshots::{MatchEvent, SnapshotPlan};
 
 use crate::beauty::lookup;
 use crate::event::{Abi, EventIndex};
@@ -51,7 +53,7 @@ use crate::kernel::output_readers::OutputReader;
 use crate::request::Trace;
 use crate::request::select::Selection;
 use crate::session::{self, EventCalls, EventSpec, FramesMax, Role, Session, Targets};
-use crate::sys::perf::{Counts, StackFields};
+use crate::sys::perf::{Counts, Delivery, StackFields};
 
 /// The plan of a trace: which events are armed, for which tasks.
 #[derive(Debug)]
@@ -69,6 +71,8 @@ pub struct Plan {
     pub bpf: Option<crate::bpf::Settings>,
     /// The sizes of the rings and of the queue to the worker, in bytes.
     pub buffers: Buffers,
+    /// How snapshots are taken, if the rings are overwritten (`record --snapshot`).
+    pub snapshots: Option<SnapshotPlan>,
     /// Calls that are in flight for longer than this, in nanoseconds, are shown as pending. `None` if none is shown.
     pub pending_after: Option<u64>,
     /// Whether signals are reported as events.
@@ -130,6 +134,15 @@ impl Plan {
     pub fn leave_out(&mut self, readers: impl IntoIterator<Item = OutputReader>) {
         if self.targets.is_open_ended() {
             self.excluded.extend(readers);
+        }
+    }
+
+    /// Returns what becomes of the records of an event of this role. If snapshots are taken, they are overwritten,
+    /// except those about tasks, which say what the others mean.
+    pub fn delivery(&self, role: Role) -> Delivery {
+        match self.snapshots.is_some() && role != Role::SideBand {
+            true => Delivery::Overwriting,
+            false => Delivery::Kept,
         }
     }
 

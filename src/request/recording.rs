@@ -1,6 +1,7 @@
 //! What is asked of recordings.
 
 use super::Trace;
+use super::filter::Expr;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -17,6 +18,19 @@ pub struct Recording {
     pub compression: Option<i32>,
     /// `--for-perf`: `perf trace -i` can show the calls.
     pub for_perf: bool,
+    /// `--snapshot`: only the newest records are kept, and written when somebody asks for them.
+    pub snapshots: Option<Snapshots>,
+}
+
+/// `--snapshot`: when snapshots are taken, beside SIGUSR2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshots {
+    /// `--snapshot-on`: a snapshot is taken when a call satisfies this.
+    pub on: Option<Expr>,
+    /// `--snapshot-max`: after this many snapshots that calls asked for, further matches are only counted.
+    pub max: u32,
+    /// `--snapshot-at-end`: a snapshot is taken when the trace ends.
+    pub at_end: bool,
 }
 
 /// `-i`: a recording is shown.

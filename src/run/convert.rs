@@ -16,7 +16,7 @@ use crate::source::record_writer::RecordWriter;
 use crate::source::{Chunk, Form, Input};
 use crate::stack::library::Closed;
 use crate::sys::exit_code::ExitCode;
-use crate::sys::perf::{Attr, Counts, SAMPLE_SIDE_BAND, SAMPLE_TRACEPOINT, StackFields};
+use crate::sys::perf::{Attr, Counts, Delivery, SAMPLE_SIDE_BAND, SAMPLE_TRACEPOINT, StackFields};
 use anyhow::Context;
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub fn convert(request: &Conversion) -> anyhow::Result<ExitCode> {
     let table = table(&session.events);
     let about = crate::recording::About { formats: formats(), ..about(&request.input, &session) };
     let attrs = [Counts::Tracepoint(NUMBERS[0].into()), Counts::Tracepoint(NUMBERS[1].into()), Counts::SideBand { maps: true }]
-        .map(|counts| Attr { counts, inherit: true, watermark: 0, stack: StackFields::default() }.numbers());
+        .map(|counts| Attr { counts, inherit: true, watermark: 0, stack: StackFields::default(), delivery: Delivery::Kept }.numbers());
     let file = record::create(&request.output)?;
     let mut writer = Writer::without_facts(file, &table, session.started, &attrs, about).with_context(failed)?;
     let mut engine = Engine::new(&session, None, Box::new(Closed));

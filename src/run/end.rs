@@ -21,6 +21,7 @@ impl Run<'_> {
     /// Disables all events, and sends the last records and the kernel's counts to the worker. The worker ends after the
     /// events of this run are removed, so that it still gets notices about their removal.
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
+        let snapshots = self.end_snapshots();
         let off = self.drain.disable().context("cannot disable the events");
         self.report_not_delayed();
         self.drain.report_killed_supervisor();
@@ -31,7 +32,7 @@ impl Run<'_> {
         let names_dropped = self.drain.armed().instance().map_or(0, Instance::dropped);
         let shortages = [ShortageKind::NamesOfCalls.counted(self.run_events.misses()), ShortageKind::NamesOfThreads.counted(names_dropped)];
         shortages.into_iter().flatten().for_each(|shortage| self.drain.synthesized(Synthesized::Shortage(shortage)));
-        let queue = self.queue.take();
+        let queue = self.queue.take().filter(|_| !self.takes_snapshots());
         if let Some(queue) = &queue {
             for round in rounds.into_iter().chain(self.drain.rest()) {
                 queue.push(round)?;
@@ -42,7 +43,7 @@ impl Run<'_> {
         if let (Some(queue), Some(rest)) = (queue, self.drain.rest()) {
             queue.push(rest)?;
         }
-        off.and(instance)
+        off.and(instance).and(snapshots)
     }
 
     /// Closes the events of `--probe` and removes them, so that none are left after this run.

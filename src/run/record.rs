@@ -6,8 +6,9 @@ use crate::plan::Plan;
 use crate::recording::{About, Begin, Totals, TracingData, Writer};
 use crate::request::{Recording, Trace};
 use crate::session::{Session, Targets};
-use crate::sys::perf::Attr;
+use crate::sys::perf::{Attr, AttrNumbers, Delivery};
 use anyhow::{Context, bail};
+use rustix::fs::Access;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
@@ -27,17 +28,57 @@ pub fn create(path: &Path) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// Writes the beginning of a recording into its empty file.
+/// Creates the file of the recording that a trace makes, if it makes one. The files of snapshots are created later.
 ///
 /// # Errors
-/// The file cannot be written.
-pub fn begin(
-    (request, recording): (&Trace, &Recording),
-    file: File,
-    plan: &Plan,
-    session: &Session,
-    tracefs: &Tracefs,
-) -> anyhow::Result<Writer> {
+/// The file cannot be created, or no file can be created beside it.
+pub fn create_now(request: &Trace) -> anyhow::Result<Option<(&Recording, File)>> {
+    match &request.recording {
+        None => Ok(None),
+        Some(of) if of.snapshots.is_some() => check_directory(&of.path).map(|()| None),
+        Some(of) => Ok(Some((of, create(&of.path)?))),
+    }
+}
+
+/// Checks that files can be created beside this one, before anything is recorded.
+///
+/// # Errors
+/// The directory does not exist, or the user may not write there.
+fn check_directory(path: &Path) -> anyhow::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    rustix::fs::access(parent, Access::WRITE_OK | Access::EXEC_OK)
+        .with_context(|| format!("cannot write snapshots to {}", parent.display()))
+}
+
+/// What a recording begins with.
+#[derive(Clone, Debug)]
+pub struct Head {
+    begin: Begin,
+    attrs: Vec<AttrNumbers>,
+    about: About,
+}
+
+impl Head {
+    /// Returns this beginning for a stream whose traced processes are others
+    /// ([`crate::session::Session::processes`]).
+    pub fn with_processes(mut self, processes: Option<Vec<i32>>) -> Head {
+        self.begin.session.processes = processes;
+        self
+    }
+
+    /// Writes the beginning of a recording into its empty file.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn begin(&self, file: File, path: &Path) -> anyhow::Result<Writer> {
+        let path = path.display();
+        Writer::new(file, self.begin.clone(), &self.attrs, self.about.clone())
+            .with_context(|| format!("cannot write the recording to {path}"))
+    }
+}
+
+/// Returns what the recordings of this trace begin with.
+pub fn head((request, recording): (&Trace, &Recording), plan: &Plan, session: &Session, tracefs: &Tracefs) -> Head {
     let begin = Begin {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         selection: recording.selection.clone(),
@@ -49,7 +90,10 @@ pub fn begin(
     let attrs: Vec<_> = plan
         .events
         .iter()
-        .map(|event| Attr { counts: event.counts.clone(), inherit: event.inherit, watermark: 0, stack: event.stack }.numbers())
+        .map(|event| {
+            Attr { counts: event.counts.clone(), inherit: event.inherit, watermark: 0, stack: event.stack, delivery: Delivery::Kept }
+                .numbers()
+        })
         .collect();
     let uname = rustix::system::uname();
     let about = About {
@@ -62,8 +106,7 @@ pub fn begin(
         formats: formats(session, tracefs),
         compression: recording.compression,
     };
-    let path = recording.path.display();
-    Writer::new(file, begin, &attrs, about).with_context(|| format!("cannot write the recording to {path}"))
+    Head { begin, attrs, about }
 }
 
 /// Returns the texts that describe the records of the session's tracepoints.

@@ -27,7 +27,7 @@ impl EndRequest {
 impl Run<'_> {
     /// Handles signals. The first one is for the command, if there is one. Returns true if rtrace has to end.
     pub(super) fn handle_signals(&self, signals: Vec<ReceivedSignal>, is_for_command: bool, end_request: &mut EndRequest) -> bool {
-        signals.into_iter().filter(|received| received.signal != libc::SIGCHLD).any(|received| {
+        signals.into_iter().filter(|received| received.asks_for_end()).any(|received| {
             let is_for_us = end_request.first_arrived || !is_for_command;
             if !is_for_us {
                 end_request.first_arrived = true;

@@ -66,7 +66,9 @@ impl Run<'_> {
         let mut busy_rounds = 0;
         let mut waiting_is_reported = false;
         let mut listed = clock::now();
-        let smallest = self.drain.armed().rings.iter().map(|of_cpu| of_cpu.ring.bytes() as u64).min().unwrap_or_default();
+        let armed = self.drain.armed();
+        let kept = armed.rings.iter().map(|of_cpu| of_cpu.ring.bytes());
+        let smallest = kept.chain(armed.overwriting.iter().map(|of_cpu| of_cpu.ring.bytes())).min().unwrap_or_default() as u64;
         let rest = Duration::from_nanos(smallest / FILL_RATE).min(REST);
         loop {
             interrupt::wait(rest);
@@ -89,7 +91,10 @@ impl Run<'_> {
                 listed = clock::now();
                 self.drain.synthesize_pending()?;
             }
-            let had = self.round()?;
+            if let Some(snapshots) = self.snapshots.as_mut().filter(|_| signals.iter().any(|received| received.asks_for_snapshot())) {
+                snapshots.ask();
+            }
+            let had = if self.snapshots.is_some() { self.snapshot_round()? } else { self.round()? };
             busy_rounds = if had { 2 } else { busy_rounds.max(1) - 1 };
             if self.enough.load(Ordering::Relaxed) {
                 return Ok(End::Enough);

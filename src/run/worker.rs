@@ -3,6 +3,7 @@
 
 use super::recorder::Recorder;
 use super::sinks;
+use super::snapshots::dump::SnapshotWriter;
 use super::verdict::Selection;
 use super::work::{Outcome, Shown, Work};
 use crate::engine::Engine;
@@ -41,6 +42,8 @@ pub struct Begin {
     pub shown: gate::Settings,
     /// The recording of the trace, if there is one.
     pub recording: Option<Writer>,
+    /// The writer of snapshots, if they are recorded instead of the trace.
+    pub snapshots: Option<SnapshotWriter>,
 }
 
 /// Starts the worker before the events are opened, so that its thread can be excluded from a system-wide trace. It
@@ -66,9 +69,14 @@ pub fn start(
         receiver.recv()
     };
     let files_of_recording = plan.maps.then(|| (files.clone(), request.graphs.lines || request.graphs.inlined));
+    let files_of_snapshots = files_of_recording.clone();
     let recorder = move |writer, names: &mut LiveNames| Recorder::new(writer, files_of_recording, Some(names).filter(|_| kernel_frames));
     let work = move || match (receive(), sinks) {
-        (Ok(Begin { session, shown, recording }), Some(sinks)) => {
+        (Ok(Begin { snapshots: Some(snapshots), .. }), _) => {
+            snapshots.write_all(files_of_snapshots, Some(&mut live_names).filter(|_| kernel_frames));
+            Outcome { cpu: clock::of_thread(), ..Outcome::default() }
+        }
+        (Ok(Begin { session, shown, recording, .. }), Some(sinks)) => {
             let recorder = recorder(recording, &mut live_names);
             let engine = Engine::new(&session, pending_after, Box::new(LiveMappings(files.clone())));
             let shown = Shown { gate: shown, selection, enough };

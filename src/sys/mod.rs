@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 #[cfg(feature = "bpf")]
+pub mod barrier;
 pub mod bpf;
 pub mod brake;
 pub mod caller;

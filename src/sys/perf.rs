@@ -106,6 +106,22 @@ pub struct Attr {
     pub watermark: u32,
     /// The stack data of each sample.
     pub stack: StackFields,
+    /// What becomes of the event's records in the ring.
+    pub delivery: Delivery,
+}
+
+/// What becomes of an event's records in its ring. All events that write to a ring agree on whether it is overwritten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// They wait until they are read. The kernel drops further ones while the ring is full, and wakes the reader at
+    /// the watermark.
+    #[default]
+    Kept,
+    /// They overwrite the oldest ones. The kernel writes them backwards, so that the newest record comes first
+    /// (`write_backward`), and the reader is woken by nothing that it should wait for.
+    Overwriting,
+    /// They are kept, and each of them wakes the reader of the ring (`wakeup_events`).
+    Waking,
 }
 
 /// The stack data of an event's samples.
@@ -166,7 +182,13 @@ pub struct AttrNumbers {
 impl AttrNumbers {
     /// A software event that never happens, and whose samples others write.
     pub fn dummy() -> AttrNumbers {
-        let attr = Attr { counts: Counts::SideBand { maps: false }, inherit: false, watermark: 0, stack: StackFields::default() };
+        let attr = Attr {
+            counts: Counts::SideBand { maps: false },
+            inherit: false,
+            watermark: 0,
+            stack: StackFields::default(),
+            delivery: Delivery::Kept,
+        };
         attr.numbers()
     }
 }
@@ -208,8 +230,13 @@ impl Attr {
         attr.read_format = u64::from(b::PERF_FORMAT_LOST);
         attr.set_disabled(1);
         attr.set_inherit(u64::from(self.inherit));
-        attr.set_watermark(1);
-        attr.__bindgen_anon_2.wakeup_watermark = self.watermark;
+        if self.delivery == Delivery::Waking {
+            attr.__bindgen_anon_2.wakeup_events = 1;
+        } else {
+            attr.set_watermark(1);
+            attr.__bindgen_anon_2.wakeup_watermark = self.watermark;
+        }
+        attr.set_write_backward(u64::from(self.delivery == Delivery::Overwriting));
         attr.set_use_clockid(1);
         attr.clockid = libc::CLOCK_MONOTONIC;
         attr.set_sample_id_all(1);
@@ -236,7 +263,11 @@ impl PerfEvent {
     /// # Errors
     /// Those of [`PerfEvent::open`].
     pub fn for_program(counts: Counts, cpu: u32) -> io::Result<PerfEvent> {
-        PerfEvent::open(&Attr { counts, inherit: false, watermark: 1, stack: StackFields::default() }, On::Everyone, cpu)
+        PerfEvent::open(
+            &Attr { counts, inherit: false, watermark: 1, stack: StackFields::default(), delivery: Delivery::Kept },
+            On::Everyone,
+            cpu,
+        )
     }
 
     /// Opens an event that ends when a task ends, even if the task's TID is reused. No task inherits it, and it has no
@@ -245,7 +276,13 @@ impl PerfEvent {
     /// # Errors
     /// Those of [`PerfEvent::open`].
     pub fn guard(tid: i32, cpu: u32) -> io::Result<PerfEvent> {
-        let attr = Attr { counts: Counts::SideBand { maps: false }, inherit: false, watermark: 1, stack: StackFields::default() };
+        let attr = Attr {
+            counts: Counts::SideBand { maps: false },
+            inherit: false,
+            watermark: 1,
+            stack: StackFields::default(),
+            delivery: Delivery::Kept,
+        };
         PerfEvent::open(&attr, On::Task(tid), cpu)
     }
 

@@ -3,7 +3,11 @@
 //! The kernel writes records between the tail, which rtrace advances, and the head, which the kernel advances. Both
 //! count the bytes since the ring was created and never decrease (kernel/events/ring_buffer.c). [`Ring::drain`] copies
 //! the bytes between them and advances the tail at once, so that the kernel has room again before any record is
-//! decoded. It decodes no record itself. It works only for rings without overwrite mode (mapped writable).
+//! decoded. It decodes no record itself. Rings that the kernel overwrites are [`OverwritingRing`]s.
+
+mod overwriting;
+
+pub use overwriting::{Copied, OverwritingRing};
 
 use super::file_capabilities;
 use perf_event_open_sys::bindings::perf_event_mmap_page;
@@ -55,22 +59,7 @@ impl Ring {
     /// # Errors
     /// The size is invalid, or the kernel does not provide the memory.
     pub fn map(event: BorrowedFd, bytes: usize) -> Result<Ring, MapError> {
-        let page_bytes = rustix::param::page_size();
-        let whole =
-            bytes.checked_add(page_bytes).filter(|_| bytes.is_power_of_two() && bytes >= page_bytes).ok_or(MapError::Size(bytes))?;
-        // SAFETY: the kernel chooses the address, so no other memory of this process is affected.
-        let base = file_capabilities::with_raised(|| unsafe {
-            rustix::mm::mmap(std::ptr::null_mut(), whole, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, event, 0)
-        });
-        let base = base.map_err(|error| match error {
-            // perf_mmap() in kernel/events/core.c returns EPERM only for the limit of locked memory.
-            rustix::io::Errno::PERM => MapError::Locked(bytes),
-            error => MapError::System { bytes, error: error.into() },
-        })?;
-        let base = NonNull::new(base.cast())
-            .ok_or_else(|| MapError::System { bytes, error: std::io::Error::other("the ring was mapped at address zero") })?;
-        // SAFETY: the mapping is `page_bytes + bytes` long, page-aligned, and unmapped only when the area is dropped.
-        let area = unsafe { Area::new(base, page_bytes, bytes, unmap) };
+        let area = map(event, bytes, ProtFlags::READ | ProtFlags::WRITE)?;
         Ok(Ring { area })
     }
 
@@ -94,6 +83,25 @@ impl Ring {
     }
 }
 
+/// Maps the ring of an event, with room for `bytes` of records. The kernel overwrites the records of a ring that is
+/// mapped without write access.
+fn map(event: BorrowedFd, bytes: usize, access: ProtFlags) -> Result<Area, MapError> {
+    let page_bytes = rustix::param::page_size();
+    let whole = bytes.checked_add(page_bytes).filter(|_| bytes.is_power_of_two() && bytes >= page_bytes).ok_or(MapError::Size(bytes))?;
+    // SAFETY: the kernel chooses the address, so no other memory of this process is affected.
+    let base =
+        file_capabilities::with_raised(|| unsafe { rustix::mm::mmap(std::ptr::null_mut(), whole, access, MapFlags::SHARED, event, 0) });
+    let base = base.map_err(|error| match error {
+        // perf_mmap() in kernel/events/core.c returns EPERM only for the limit of locked memory.
+        rustix::io::Errno::PERM => MapError::Locked(bytes),
+        error => MapError::System { bytes, error: error.into() },
+    })?;
+    let base = NonNull::new(base.cast())
+        .ok_or_else(|| MapError::System { bytes, error: std::io::Error::other("the ring was mapped at address zero") })?;
+    // SAFETY: the mapping is `page_bytes + bytes` long, page-aligned, and unmapped only when the area is dropped.
+    Ok(unsafe { Area::new(base, page_bytes, bytes, unmap) })
+}
+
 /// The memory of a ring: the control page, then the data area.
 #[derive(Debug)]
 struct Area {
@@ -108,9 +116,10 @@ unsafe impl Send for Area {}
 
 impl Area {
     /// # Safety
-    /// `base` is aligned to 8 bytes and begins `page_bytes + size` bytes that may be read and written until `free(base,
-    /// page_bytes + size)` was called. Nobody else accesses them but a writer that follows the kernel's protocol.
-    /// `page_bytes` is at least the size of the control page, and `size` is a power of two.
+    /// `base` is aligned to 8 bytes and begins `page_bytes + size` bytes that may be read, and written unless the ring
+    /// is one that is overwritten, until `free(base, page_bytes + size)` was called. Nobody else accesses them but a
+    /// writer that follows the kernel's protocol. `page_bytes` is at least the size of the control page, and `size` is
+    /// a power of two.
     unsafe fn new(base: NonNull<u8>, page_bytes: usize, size: usize, free: unsafe fn(NonNull<u8>, usize)) -> Area {
         // SAFETY: inside the memory, as the caller guarantees.
         let data = unsafe { base.add(page_bytes) };

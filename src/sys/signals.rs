@@ -17,6 +17,20 @@ pub struct ReceivedSignal {
     pub sent: bool,
 }
 
+impl ReceivedSignal {
+    /// Returns whether the signal asks rtrace to end.
+    pub fn asks_for_end(self) -> bool {
+        !matches!(self.signal, libc::SIGCHLD | libc::SIGUSR2)
+    }
+}
+
+impl ReceivedSignal {
+    /// Returns whether the signal asks for a snapshot.
+    pub fn asks_for_snapshot(self) -> bool {
+        self.signal == libc::SIGUSR2
+    }
+}
+
 /// A reader of the handled signals. It is created before any thread, so that all threads block them.
 #[derive(Debug)]
 pub struct Signals {
@@ -27,17 +41,19 @@ impl Signals {
     /// Blocks the signals in this thread and in the threads that it creates. The command gets the caller's signal mask
     /// (`caller.rs`).
     ///
+    /// `more` are further signals that are blocked, and read even if the caller ignores them.
+    ///
     /// # Errors
     /// The errors of signalfd(2).
-    pub fn block() -> io::Result<Signals> {
+    pub fn block(more: &[i32]) -> io::Result<Signals> {
         // SAFETY: the sets are locals that sigemptyset initialises before use. signalfd and pthread_sigmask read and
         // write only them.
         unsafe {
             let mut set = std::mem::zeroed();
             libc::sigemptyset(&mut set);
             // A blocked signal is no longer ignored, so signals that the caller ignores are not blocked.
-            for signal in HANDLED.into_iter().filter(|signal| !caller::ignores(*signal)) {
-                libc::sigaddset(&mut set, signal);
+            for signal in HANDLED.iter().filter(|signal| !caller::ignores(**signal)).chain(more) {
+                libc::sigaddset(&mut set, *signal);
             }
             let failed = libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
             if failed != 0 {

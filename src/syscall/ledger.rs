@@ -141,7 +141,7 @@ impl Ledger {
         // Calls that the BPF programs record only to complete events are not calls that the user asked for.
         let calls = &session.event_calls;
         let by_bpf = calls.recorded.is_empty() || !calls.shown.is_empty();
-        let begins_wanted = |spec: &EventSpec| spec.shown && begins_calls(spec.role) && (spec.role != Role::BpfCall || by_bpf);
+        let begins_wanted = |spec: &EventSpec| spec.shown && spec.role.begins_calls() && (spec.role != Role::BpfCall || by_bpf);
         let account = |spec: &EventSpec| EventAccount {
             entries: begins_wanted(spec),
             is_uncounted: spec.role == Role::Output,
@@ -245,11 +245,6 @@ impl Ledger {
         account.lost = account.lost.saturating_sub(lost_entries + self.known_in_flight);
         Some(account)
     }
-}
-
-/// Returns whether the records of an event begin calls, or requests that are shown as calls.
-fn begins_calls(role: Role) -> bool {
-    matches!(role, Role::RawEnter | Role::Enter | Role::BpfCall | Role::RequestSubmitted)
 }
 
 impl EventAccount {

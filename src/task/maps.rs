@@ -13,7 +13,7 @@ use std::sync::Arc;
 const MAPS_MAX: usize = 65_530;
 
 /// The mappings of all processes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Maps {
     by_pid: FxHashMap<i32, Arc<Areas>>,
     /// Paths, shared between processes.

@@ -81,6 +81,7 @@ mod schema;
 mod selection;
 mod signals;
 #[cfg(feature = "bpf")]
+mod snapshots;
 mod socket_messages;
 #[cfg(feature = "bpf")]
 mod sockopts;

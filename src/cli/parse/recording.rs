@@ -3,19 +3,24 @@
 use super::{Stop, matches, read_config, trace, wrong};
 use crate::cli::args::{Cli, RecordArgs, ReportArgs, SortArg, Sub, WeightArg, WhatArgs};
 use crate::cli::config::Config;
-use crate::request::{AnswerFormat, Engine, Order, Recording, Replay, Report, Request, Target, TaskSelection};
+use crate::request::filter;
+use crate::request::{AnswerFormat, Engine, Order, Recording, Replay, Report, Request, Snapshots, Target, TaskSelection};
 use crate::show::Mode;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The name of the subcommand that is carried out by a replay.
 pub const REPORT: &str = "report";
 
 /// Options that say what to trace and are no selection of events: a recording does not need them to be shown.
 const NOT_SELECTING: [&str; 2] = ["inject", "max_events"];
+
+/// How many snapshots calls may ask for if the user says nothing else. A condition that holds more often than its
+/// author thought must not fill the disk.
+const SNAPSHOTS_MAX: u32 = 10;
 
 /// Returns the request of `rtrace record`. `matches` are those of the subcommand.
 ///
@@ -26,6 +31,9 @@ pub fn record(args: RecordArgs, matches: &ArgMatches, around: &super::Surroundin
     let path = args.output.unwrap_or_else(|| PathBuf::from("rtrace.data"));
     let mut cli = Cli::from_arg_matches(&super::matches(&[])?).map_err(super::wrong_usage)?;
     let (compression, for_perf) = (args.compression, args.for_perf);
+    let on = args.snapshot_on.as_deref().map(|text| filter::parse(text).map_err(|error| wrong(format!("--snapshot-on: {error}"))));
+    let snapshots = Snapshots { on: on.transpose()?, max: args.snapshot_max.unwrap_or(SNAPSHOTS_MAX), at_end: args.snapshot_at_end };
+    let snapshots = (args.snapshot || snapshots.on.is_some() || snapshots.at_end).then_some(snapshots);
     cli.target = args.target;
     cli.what = args.what;
     cli.graphs.call_graph = args.call_graph;
@@ -43,9 +51,12 @@ pub fn record(args: RecordArgs, matches: &ArgMatches, around: &super::Surroundin
     if cli.what.max_events.is_some() {
         return Err(wrong("record --max-events: a recorder does not count lines; give it to `rtrace -i FILE`"));
     }
+    if let Some(snapshots) = &snapshots {
+        check_snapshots(snapshots, &cli, &path)?;
+    }
     let selection = selection(matches, &config)?;
     let mut trace = trace(cli, matches, &config, around)?;
-    trace.recording = Some(Recording { path, selection, is_alone: true, compression, for_perf });
+    trace.recording = Some(Recording { path, selection, is_alone: true, compression, for_perf, snapshots });
     if for_perf {
         if trace.run.engine == Engine::Bpf {
             return Err(wrong("record --for-perf: perf does not understand the records of --engine bpf; leave that out"));
@@ -69,10 +80,39 @@ pub fn diff(recordings: [PathBuf; 2], format: AnswerFormat, matches: &ArgMatches
     Ok(Request::Diff { recordings, selection, format })
 }
 
+/// Checks that snapshots can be taken as the other options say.
+///
+/// # Errors
+/// An option does not go together with snapshots.
+fn check_snapshots(snapshots: &Snapshots, cli: &Cli, path: &Path) -> Result<(), Stop> {
+    let option = match snapshots {
+        Snapshots { on: Some(_), .. } => "--snapshot-on",
+        Snapshots { at_end: true, .. } => "--snapshot-at-end",
+        _ => "--snapshot",
+    };
+    if cli.output.lossless {
+        return Err(wrong(format!("record {option} --lossless: snapshots have only the newest records; leave one of the two out")));
+    }
+    if path == Path::new("-") {
+        return Err(wrong(format!("record {option} -o -: each snapshot is a file; give -o the beginning of their names")));
+    }
+    if !cli.what.inject.is_empty() {
+        return Err(wrong(format!("record {option} --inject: a snapshot does not say which calls were changed before it; leave one out")));
+    }
+    Ok(())
+}
+
 /// Returns what `--record` asks for, if it is given.
 pub fn beside(cli: &Cli, matches: &ArgMatches, config: &Config) -> Result<Option<Recording>, Stop> {
     let Some(path) = cli.output.record.clone() else { return Ok(None) };
-    Ok(Some(Recording { path, selection: selection(matches, config)?, is_alone: false, compression: None, for_perf: false }))
+    Ok(Some(Recording {
+        path,
+        selection: selection(matches, config)?,
+        is_alone: false,
+        compression: None,
+        for_perf: false,
+        snapshots: None,
+    }))
 }
 
 /// Returns the request of `-i FILE`. `words` are the options, those of RTRACE_OPTS included.

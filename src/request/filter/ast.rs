@@ -97,6 +97,21 @@ impl Op {
         (Op::Like, "~"),
     ];
 
+    /// Returns the operator that holds exactly where this one does not, if there is one.
+    pub fn opposite(self) -> Option<Op> {
+        Some(match self {
+            Op::Equal => Op::NotEqual,
+            Op::NotEqual => Op::Equal,
+            Op::Less => Op::GreaterOrEqual,
+            Op::LessOrEqual => Op::Greater,
+            Op::Greater => Op::LessOrEqual,
+            Op::GreaterOrEqual => Op::Less,
+            Op::Like => Op::Unlike,
+            Op::Unlike => Op::Like,
+            Op::Bits => return None,
+        })
+    }
+
     /// Returns the operator as it is written in a condition.
     pub fn text(self) -> &'static str {
         Op::ALL.iter().find(|(op, _)| *op == self).map_or("", |(_, text)| text)
@@ -114,6 +129,17 @@ pub enum Value {
     Symbol(String),
     /// `A|B`: at least two numbers or symbols.
     AnyOf(Vec<Value>),
+}
+
+impl Value {
+    /// Returns the value as a text, whether it was written in quotes or as a word.
+    pub(super) fn as_text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => std::str::from_utf8(text).ok(),
+            Value::Symbol(word) => Some(word),
+            Value::Number(_) | Value::AnyOf(_) => None,
+        }
+    }
 }
 
 impl Expr {

@@ -55,11 +55,11 @@ impl Bindings {
         result.error = Some(error);
     }
 
-    /// Checks that every comparison was resolved in at least one scope.
+    /// Checks that every comparison was resolved in at least one scope. `option` is the one that has the condition.
     ///
     /// # Errors
     /// A comparison was not. The error is about the first of them and suggests similar names.
-    pub fn check(&self, expr: &Expr) -> Result<(), String> {
+    pub fn check(&self, option: &str, expr: &Expr) -> Result<(), String> {
         let failed = self.comparisons.iter().find(|result| !result.is_bound).and_then(|result| Some((result, result.error.as_ref()?)));
         let Some((result, error)) = failed else { return Ok(()) };
         let unknown = match error {
@@ -68,7 +68,7 @@ impl Bindings {
             Unbound::NotText(_) | Unbound::NotNumber(_) => "",
         };
         let near = near::nearest(unknown, result.known.iter().map(String::as_str), NEAR_MAX);
-        Err(format!("--filter '{expr}': {error}{}", near::hint(&near)))
+        Err(format!("{option} '{expr}': {error}{}", near::hint(&near)))
     }
 
     fn result(&mut self, index: usize) -> &mut BindingResult {

@@ -18,6 +18,11 @@ pub trait Scope {
     /// Returns the number of a name, for [`Subject::value`], and the type of its values. `None` if the name does not
     /// exist in this scope.
     fn name(&self, name: &Name) -> Option<(NameId, ValueType)>;
+    /// Returns the text that a name has in every event of this scope, if there is one. The scope then resolves the name
+    /// as a text.
+    fn fixed_text(&self, _name: &Name) -> Option<&str> {
+        None
+    }
     /// Returns the value of a constant that the name can be compared with. The symbol is given with or without the
     /// prefix of its table.
     fn constant(&self, name: &Name, symbol: &str) -> Option<Constant>;
@@ -205,9 +210,16 @@ fn simplified(mut parts: Vec<Bound>, decisive: bool) -> Bound {
 
 impl Comparison {
     fn bind(&self, scope: &dyn Scope) -> Result<Bound, Unbound> {
+        let textual = matches!(self.op, Op::Equal | Op::NotEqual | Op::Like | Op::Unlike);
+        if let Some((fixed, with)) = scope.fixed_text(&self.name).zip(self.value.as_text()).filter(|_| textual) {
+            let holds = compare_text(fixed.as_bytes(), self.op, with.as_bytes());
+            // In this scope the comparison is false. If it is so in all others too, the text is a mistake.
+            let is_other = !holds && matches!(self.op, Op::Equal | Op::Like);
+            let unknown = || Unbound::Symbol { name: self.name.clone(), symbol: with.to_owned() };
+            return if is_other { Err(unknown()) } else { Ok(Bound::Constant(holds)) };
+        }
         let (name, kind) = scope.name(&self.name).ok_or_else(|| Unbound::Name(self.name.clone()))?;
         let name = Reference { name, steps: self.name.steps() };
-        let textual = matches!(self.op, Op::Equal | Op::NotEqual | Op::Like | Op::Unlike);
         match (kind, &self.value) {
             (ValueType::Text | ValueType::Either, Value::Text(with)) if textual => {
                 Ok(Bound::Text { name, op: self.op, with: with.clone() })

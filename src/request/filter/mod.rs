@@ -5,7 +5,7 @@
 //! and         unary {"&&" unary}
 //! unary       "!" unary | "(" expr ")" | comparison
 //! comparison  name ("==" | "!=" | "<" | "<=" | ">" | ">=" | "&" | "~" | "!~") value
-//! name        word{step}        an argument, ret, errno, duration, comm, pid, tid, cpu, or a part of an argument
+//! name        word{step}        an argument, syscall, ret, errno, duration, comm, pid, tid, cpu, or a part of one
 //! step        "."word | "["(number | "*")"]"      a member (statbuf.st_size, fd.path), an element (argv[1]), or any
 //! value       part{"|"part}
 //! part        number[unit] | "string" | 'string' | a symbol of the argument's table

@@ -45,6 +45,19 @@ impl Fake {
     }
 }
 
+/// Returns a ring of this many bytes to which these many words were written backwards, each with its number as value.
+pub(super) fn overwritten(size: usize, words: u64) -> Area {
+    assert_eq!(size, SIZE);
+    let mut fake = Fake::at(0);
+    for word in 0..words {
+        let place = (word + 1).wrapping_mul(8).wrapping_neg() as usize % size;
+        // SAFETY: inside the data, and aligned.
+        unsafe { fake.area.data.add(place).cast::<u64>().write(word) };
+    }
+    fake.set_head((8 * words).wrapping_neg());
+    fake.area
+}
+
 fn counted(range: Range<u64>) -> Vec<u8> {
     range.map(|position| (position % 251) as u8).collect()
 }

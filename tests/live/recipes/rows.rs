@@ -12,7 +12,7 @@ pub struct Row {
     pub setup: &'static str,
 }
 
-pub const ROWS: [Row; 10] = [
+pub const ROWS: [Row; 11] = [
     Row {
         heading: "WHO WRITES THIS FILE?",
         needs: &[],
@@ -74,6 +74,17 @@ pub const ROWS: [Row; 10] = [
                 'until is_traced; do sleep .1; done' 'kill -TERM "$server"' > watchdog
             chmod +x watchdog
             ./watchdog &
+        "#,
+    },
+    Row {
+        heading: "WHAT HAPPENED BEFORE IT FAILED?",
+        needs: &[],
+        is_of_bpf: true,
+        setup: r#"
+            echo first > orders
+            printf '#!/bin/sh\nsleep 1; mv orders archive\n' > nightly
+            printf '#!/bin/sh\n./nightly &\nwhile cat orders; do sleep .2; done > sent 2>&1\n' > server
+            chmod +x nightly server
         "#,
     },
     Row {

@@ -5,6 +5,10 @@ use crate::request::filter::parse;
 struct Open;
 
 impl Scope for Open {
+    fn fixed_text(&self, name: &Name) -> Option<&str> {
+        (name.0 == "syscall").then_some("open")
+    }
+
     fn name(&self, name: &Name) -> Option<(NameId, ValueType)> {
         let names = [("fd", ValueType::Number), ("flags", ValueType::Number), ("ret", ValueType::Number), ("filename", ValueType::Text)];
         let at = names.iter().position(|(known, _)| *known == name.0)?;
@@ -21,6 +25,9 @@ impl Scope for Open {
     }
 
     fn constants(&self, name: &Name) -> Vec<String> {
+        if name.0 == "syscall" {
+            return vec!["open".to_owned()];
+        }
         FLAGS.iter().filter(|_| name.0 == "flags").map(|(name, ..)| (*name).to_owned()).collect()
     }
 }
@@ -185,7 +192,7 @@ fn unresolved_comparisons_are_errors_with_a_reason() {
         let (expr, mut bindings) = (parse(text).unwrap(), Bindings::default());
         expr.bind(&Open, &mut bindings);
         expr.bind(&Bare, &mut bindings);
-        assert_eq!(bindings.check(&expr), Err(format!("--filter '{expr}': {sentence}")), "{text}");
+        assert_eq!(bindings.check("--filter", &expr), Err(format!("--filter '{expr}': {sentence}")), "{text}");
     }
 }
 
@@ -193,6 +200,27 @@ fn unresolved_comparisons_are_errors_with_a_reason() {
 fn a_word_without_quotes_is_a_string_if_the_name_is_text() {
     assert_eq!(verdict("filename == passwd", 0, 0), Verdict::No);
     assert_eq!(verdict("filename != passwd", 0, 0), Verdict::Yes);
+}
+
+#[test]
+fn a_name_with_one_value_in_a_scope_is_decided_there() {
+    let bind = |text: &str, scope: &dyn Scope| parse(text).unwrap().bind(scope, &mut Bindings::default());
+    for (text, holds) in [
+        ("syscall == \"open\"", true),
+        ("syscall == open", true),
+        ("syscall != \"open\"", false),
+        ("syscall ~ \"op*\"", true),
+        ("syscall == \"read\"", false),
+        ("syscall != read", true),
+        ("syscall !~ \"op*\"", false),
+        ("!(syscall == \"read\") && fd == 3 || syscall == open", true),
+    ] {
+        assert_eq!(bind(text, &Open), Bound::Constant(holds), "{text}");
+    }
+    let (expr, mut bindings) = (parse("syscall == \"opeen\"").unwrap(), Bindings::default());
+    expr.bind(&Open, &mut bindings);
+    let sentence = "--filter 'syscall == \"opeen\"': `opeen` is not a known value of syscall; similar: open";
+    assert_eq!(bindings.check("--filter", &expr), Err(sentence.to_owned()));
 }
 
 #[test]
@@ -219,10 +247,10 @@ fn a_condition_is_valid_if_each_name_exists_in_some_scope() {
     let (expr, mut bindings) = (parse("fd == 3 || ret == 0").unwrap(), Bindings::default());
     expr.bind(&Bare, &mut bindings);
     assert_eq!(
-        bindings.check(&expr),
+        bindings.check("--filter", &expr),
         Err("--filter 'fd == 3 || ret == 0': no traced syscall or event has an argument or field `fd`".to_owned())
     );
     expr.bind(&Open, &mut bindings);
     expr.bind(&Bare, &mut bindings);
-    assert_eq!(bindings.check(&expr), Ok(()));
+    assert_eq!(bindings.check("--filter", &expr), Ok(()));
 }

@@ -7,7 +7,7 @@ use crate::kernel::format::Format;
 use crate::kernel::tracefs::Tracefs;
 use crate::session::{EventSpec, EventTable, Role, Terms};
 use crate::source::record::{Body, Records};
-use crate::sys::perf::{Attr, Counts, On, PerfEvent, SAMPLE_TRACEPOINT, StackFields};
+use crate::sys::perf::{Attr, Counts, Delivery, On, PerfEvent, SAMPLE_TRACEPOINT, StackFields};
 use crate::sys::ring::Ring;
 use std::os::fd::AsFd;
 use std::process::Command;
@@ -16,7 +16,13 @@ use std::process::Command;
 /// raw bytes of its records.
 fn recorded(subsystem: &str, name: &str, act: impl FnOnce()) -> (Format, Vec<Vec<u8>>) {
     let format = Tracefs::find().unwrap().format(subsystem, name).unwrap();
-    let attr = Attr { counts: Counts::Tracepoint(format.id), inherit: true, watermark: 4096, stack: StackFields::default() };
+    let attr = Attr {
+        counts: Counts::Tracepoint(format.id),
+        inherit: true,
+        watermark: 4096,
+        stack: StackFields::default(),
+        delivery: Delivery::Kept,
+    };
     let cpus = crate::kernel::machine::online_cpus().unwrap();
     let events: Vec<PerfEvent> = cpus.iter().map(|cpu| PerfEvent::open(&attr, On::Task(0), *cpu).unwrap()).collect();
     let mut rings: Vec<Ring> = events.iter().map(|event| Ring::map(event.as_fd(), 64 << 10).unwrap()).collect();
