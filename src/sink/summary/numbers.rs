@@ -10,14 +10,17 @@ use rustc_hash::FxHashMap;
 /// The number of syscalls that are found without a look-up by hash.
 const RECENT: usize = 32;
 
+/// A syscall of a group and an object.
+type StatKey = (u32, ObjectId, CallKey);
+
 /// The numbers of a period: of the whole run, or of an interval.
 #[derive(Debug, Default)]
 pub struct Numbers {
     stats: Vec<Stat>,
     /// The place in `stats` of each syscall of each group and object.
-    of_call: FxHashMap<(u32, ObjectId, CallKey), u32>,
+    of_call: FxHashMap<StatKey, u32>,
     /// The last syscalls that were looked up there, by their row or number: programs make few different ones in turn.
-    recent: [Option<((u32, ObjectId, CallKey), u32)>; RECENT],
+    recent: [Option<(StatKey, u32)>; RECENT],
     /// The counts by group.
     counts: Vec<Counts>,
 }
@@ -98,7 +101,7 @@ impl Numbers {
         self.stat_of((group, object, key))
     }
 
-    fn stat_of(&mut self, key: (u32, ObjectId, CallKey)) -> &mut Stat {
+    fn stat_of(&mut self, key: StatKey) -> &mut Stat {
         let number = match key.2 {
             CallKey::Row(row) => usize::from(row),
             CallKey::Number(_, nr) => nr as usize,
