@@ -101,8 +101,8 @@ pub struct SnapshotWriter {
 }
 
 impl SnapshotWriter {
-    /// Writes snapshots until no more can come. `files` opens the files that stacks need, as for [`Recorder::new`], and `kernel_names` has the
-    /// kernel's symbols, if there are any.
+    /// Writes snapshots until no more can come. `files` opens the files that stacks need, as for [`Recorder::new`], and
+    /// `kernel_names` has the kernel's symbols, if there are any.
     pub fn write_all(self, files: Option<(Guarded, bool)>, mut kernel_names: Option<&mut LiveNames>) {
         while let Ok(job) = self.jobs.recv() {
             let path = name::unused(&self.path);
