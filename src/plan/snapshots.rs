@@ -205,8 +205,7 @@ fn match_event(expr: &Expr, selection: &Selection, inputs: Inputs) -> anyhow::Re
 }
 
 fn selected(selection: &Selection) -> impl Iterator<Item = (u16, &'static Syscall)> {
-    let rows = (0..).zip(SYSCALLS).filter(|(at, _)| selection.rows.get(usize::from(*at)).copied().unwrap_or_default());
-    rows
+    (0..).zip(SYSCALLS).filter(|(at, _)| selection.rows.get(usize::from(*at)).copied().unwrap_or_default())
 }
 
 /// Returns the sentence about a condition that cannot be evaluated for the calls of a row. It names the comparison that

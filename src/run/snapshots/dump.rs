@@ -16,7 +16,7 @@ use crate::source::record::{Body, Sample};
 use crate::sys::ring::Copied;
 use crate::text::os_error::without_error_numbers;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -113,7 +113,7 @@ impl SnapshotWriter {
         }
     }
 
-    fn write(&self, job: Job, path: &PathBuf, files: Option<(Guarded, bool)>, kernel_names: Option<&mut LiveNames>) -> anyhow::Result<()> {
+    fn write(&self, job: Job, path: &Path, files: Option<(Guarded, bool)>, kernel_names: Option<&mut LiveNames>) -> anyhow::Result<()> {
         let table = &self.session.events;
         let Job { mut end, cause, journal, rings, in_flight, calls } = job;
         let left_behind: Vec<bool> = rings.iter().map(|ring| ring.is_left_behind).collect();
