@@ -94,14 +94,14 @@ fn whole_files_cut_at_every_byte() {
 
 /// Recordings of a program that makes seven calls.
 #[test]
-fn recordings_cut_at_every_byte() {
+fn recordings_cut_or_changed_at_every_byte() {
     let directory = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recordings"));
     let small = files(directory).into_iter().filter(|path| {
         let name = path.file_name().unwrap().to_string_lossy();
         name.starts_with("small.") && name.ends_with(".data")
     });
     let small: Vec<PathBuf> = small.collect();
-    assert!(small.len() >= 2);
+    assert!(small.len() >= 3);
     thread::scope(|scope| {
         for path in &small {
             scope.spawn(move || {
@@ -110,6 +110,15 @@ fn recordings_cut_at_every_byte() {
                 for end in 1..=whole.len() {
                     let survived = catch_unwind(|| targets::recordings::run(&whole[..end]));
                     assert!(survived.is_ok(), "{} cut at {} makes it panic", path.display(), end - 1);
+                }
+                // Another byte in each place of the one that has an index, which is used.
+                let has_index = path.ends_with("small.bpf.data");
+                let mut changed = [&[2][..], &whole[1..]].concat();
+                for at in (1..changed.len()).filter(|_| has_index) {
+                    changed[at] = !changed[at];
+                    let survived = catch_unwind(|| targets::recordings::run(&changed));
+                    assert!(survived.is_ok(), "{} with another byte at {} makes it panic", path.display(), at - 1);
+                    changed[at] = !changed[at];
                 }
             });
         }

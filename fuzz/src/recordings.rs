@@ -1,10 +1,11 @@
 //! Recordings: whole files, and records behind a beginning that is right.
 //!
-//! The first byte chooses which. What the file has passes the engine and is printed, as `rtrace -i` does it.
+//! The first byte chooses which, and whether records are passed over by the index. What the file has passes the engine
+//! and is printed, as `rtrace -i` does it.
 
 use super::records::table;
 use super::render;
-use rtrace::events::Event;
+use rtrace::events::{Event, Time};
 use rtrace::output::{Nameless, StyleContext};
 use rtrace::recordings::{About, AttrNumbers, Begin, Reader, Writer};
 use rtrace::records::Session;
@@ -42,6 +43,9 @@ pub fn run(bytes: &[u8]) {
             styles.iter_mut().for_each(|style| style.event(&mut out, &event, &known));
         }
     };
+    if kind & 2 != 0 {
+        let _ = (reader.lasts(), reader.pass_over(Time(u64::MAX)));
+    }
     while let Some(input) = reader.next_input() {
         engine.input(&session, input, &mut events);
         print(&mut events);

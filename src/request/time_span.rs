@@ -120,7 +120,7 @@ impl Moment {
                             / DAY
                     }
                 };
-                let of_day = i128::from(time.duration_since(civil::Time::midnight()).as_nanos());
+                let of_day = time.duration_since(civil::Time::midnight()).as_nanos();
                 let local = day * DAY + (of_day / i128::from(SECOND)) as i64;
                 // The offset of a local time: that of the moment which has this local time.
                 let second = local - offset_at(local - offset_at(local));

@@ -261,7 +261,7 @@ fn pack_pieces(payload: &[u8], values: &[u64], out: &mut Vec<u8>) -> Option<u8> 
             return None;
         }
         let (place, is_whole) = (address.wrapping_sub(argument(arg, values)), wanted == u64::from(length));
-        let flags = continues * CONTINUES | u8::from(place == 0) * AT_ARGUMENT | u8::from(is_whole) * IS_WHOLE;
+        let flags = (continues * CONTINUES) | (u8::from(place == 0) * AT_ARGUMENT) | (u8::from(is_whole) * IS_WHOLE);
         out.extend_from_slice(&[arg, when | state << 2 | flags]);
         if place != 0 {
             append_number(folded(place), out);
