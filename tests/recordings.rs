@@ -104,6 +104,18 @@ fn a_span_of_time_has_the_lines_that_the_whole_recording_has_in_it() {
 }
 
 #[test]
+fn shares_of_recordings_of_perf_are_those_of_their_times() {
+    let name = format!("{RECORDINGS}/aarch64.perf-trace.data");
+    let lines = |span: &[&str]| {
+        let run = rtrace(&[&["-i", &name, "-o", "-"], span].concat());
+        assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+        String::from_utf8(run.stdout).unwrap()
+    };
+    let (all, half) = (lines(&[]), lines(&["--time", ",50%"]));
+    assert!(all.starts_with(&half) && !half.is_empty() && half.len() < all.len(), "{half}");
+}
+
+#[test]
 fn spans_that_mean_nothing_are_refused_in_one_sentence() {
     let name = format!("{RECORDINGS}/small.bpf.data");
     for (span, part) in [

@@ -102,7 +102,7 @@ impl AnyReader {
     pub fn lasts(&self) -> Option<(Time, Time)> {
         match self {
             AnyReader::Own(reader) => reader.lasts(),
-            AnyReader::Perf(_) => None,
+            AnyReader::Perf(reader) => reader.lasts(),
         }
     }
 

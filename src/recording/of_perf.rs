@@ -53,6 +53,7 @@ pub struct PerfReader {
     normalizer: Normalizer,
     side_band: EventIndex,
     has_wall_clock: bool,
+    lasts: Option<(Time, Time)>,
     round: RoundBuilder,
     /// The record that is being rewritten.
     record: Vec<u8>,
@@ -82,7 +83,8 @@ impl PerfReader {
     /// # Errors
     /// The file is damaged, or has nothing that rtrace can show: a clause that continues the name of the file.
     pub fn open(file: File, header: &Header, size: u64) -> Result<PerfReader, String> {
-        let session::Found { session, selection, normalizer, side_band, has_wall_clock, programs } = session::read(&file, header, size)?;
+        let session::Found { session, selection, normalizer, side_band, has_wall_clock, lasts, programs } =
+            session::read(&file, header, size)?;
         let begin = Begin { version: String::new(), selection, session, ..Begin::default() };
         Ok(PerfReader {
             begin,
@@ -90,6 +92,7 @@ impl PerfReader {
             normalizer,
             side_band,
             has_wall_clock,
+            lasts,
             round: RoundBuilder::default(),
             record: Vec::new(),
             newest: Time(0),
@@ -115,6 +118,11 @@ impl PerfReader {
     /// Returns whether the file says which time of day its time stamps mean.
     pub fn has_wall_clock(&self) -> bool {
         self.has_wall_clock
+    }
+
+    /// Returns the times of the first and the last sample; `None` if the file does not say them.
+    pub fn lasts(&self) -> Option<(Time, Time)> {
+        self.lasts
     }
 
     /// Returns what is wrong with the file, as far as it was read.

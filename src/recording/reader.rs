@@ -9,6 +9,7 @@ use super::index::Index;
 use super::layout::{HEADER_BYTES, Header, Section, feature, kind};
 use super::record_stream::{FileRecord, RecordStream, Regular};
 use super::round_builder::RoundBuilder;
+use super::sections::sample_times;
 use crate::bpf::record::packed::{CallLayout, Unpacker};
 use crate::event::{Synthesized, Time};
 use crate::source::frame::{self, Frame, field};
@@ -193,11 +194,9 @@ impl Reader {
         Arc::clone(&self.kernel_symbols)
     }
 
-    /// Returns the times of the first and the last round; `None` if the recording was not completed.
+    /// Returns the times of the first and the last sample; `None` if the recording was not completed.
     pub fn lasts(&self) -> Option<(Time, Time)> {
-        let bytes = self.section(feature::SAMPLE_TIME)?;
-        let word = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u64::from_le_bytes).map(Time);
-        Some((word(0)?, word(8)?))
+        sample_times(&self.section(feature::SAMPLE_TIME)?)
     }
 
     /// Passes over the records from which nothing follows for records from this time on. It may be called between two

@@ -106,7 +106,7 @@ impl Moment {
             Moment::Epoch(nanoseconds) => of_wall(nanoseconds.into()),
             Moment::Share(millionths) => {
                 let (first, last) =
-                    lasts.ok_or("the recording does not say how long it lasts, as it was not completed; name times instead of shares")?;
+                    lasts.ok_or("the recording does not say how long it lasts (it was not completed, or the recorder did not write it); name times instead of shares")?;
                 let part = u128::from(last.since(first)) * u128::from(millionths) / 1_000_000;
                 Bound::At(Time(first.0.saturating_add(part as u64)))
             }
@@ -229,6 +229,6 @@ mod tests {
         assert_eq!(at("02:00:00"), -(SECOND as i64), "before the machine began");
         assert_eq!(at("25%"), 1000 - SECOND as i64);
         let killed = TimeSpan::parse("1%,", TimeFormat::Local).unwrap().bounds(&session, None).unwrap_err();
-        assert!(killed.contains("it was not completed"), "{killed}");
+        assert!(killed.contains("was not completed"), "{killed}");
     }
 }

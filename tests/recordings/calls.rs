@@ -160,7 +160,7 @@ fn the_calls_of_a_recording_are_those_that_the_program_made() {
 }
 
 /// Returns the functions of a call's stack that have names, from the innermost.
-fn functions<'a>(objects: &'a [Value], call: impl Fn(&Value) -> bool) -> Vec<&'a str> {
+fn functions(objects: &[Value], call: impl Fn(&Value) -> bool) -> Vec<&str> {
     let found = objects.iter().find(|object| call(object)).expect("it was recorded");
     found["stack"].as_array().expect("it has a stack").iter().filter_map(|frame| frame["function"].as_str()).collect()
 }

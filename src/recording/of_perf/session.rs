@@ -10,6 +10,7 @@ use crate::kernel::syscall_event::COPY_LIMIT_DEFAULT;
 use crate::recording::features::Features;
 use crate::recording::layout::{Header, feature, kind};
 use crate::recording::record_stream::{FileRecord, RecordStream, Regular};
+use crate::recording::sections::sample_times;
 use crate::recording::tracing_data::TracingData;
 use crate::session::{EventSpec, EventTable, Role, Scope, Session, Terms};
 use crate::source::frame::{self, field};
@@ -33,6 +34,8 @@ pub struct Found {
     pub side_band: EventIndex,
     /// The file says which time of day its time stamps mean.
     pub has_wall_clock: bool,
+    /// The times of the first and the last sample; `None` if the file does not say them.
+    pub lasts: Option<(Time, Time)>,
     /// What the file says about the programs of which it has stacks; `None` if it has no stacks.
     pub programs: Option<Programs>,
 }
@@ -63,6 +66,7 @@ pub fn read(file: &File, header: &Header, size: u64) -> Result<Found, String> {
     let side_band = EventIndex((specs.len() - 1) as u16);
     let ids = (0..specs.len() as u16).map(EventIndex).map(|event| (normalize::id(event), event));
     let wall_clock = features.bytes(feature::CLOCK_DATA)?.and_then(|bytes| realtime_offset(&bytes));
+    let lasts = features.bytes(feature::SAMPLE_TIME)?.and_then(|bytes| sample_times(&bytes));
     let normalizer = Normalizer::new(perf_events.iter().cloned().zip(indices).collect(), side_band, registers);
     let begin = beginning(
         RecordStream::new(
@@ -85,7 +89,7 @@ pub fn read(file: &File, header: &Header, size: u64) -> Result<Found, String> {
         copied_bytes: COPY_LIMIT_DEFAULT,
         ..Session::default()
     };
-    Ok(Found { session, selection, normalizer, side_band, has_wall_clock: wall_clock.is_some(), programs })
+    Ok(Found { session, selection, normalizer, side_band, has_wall_clock: wall_clock.is_some(), lasts, programs })
 }
 
 /// Returns what a file says about programs, if its samples have stacks, or should have some.
