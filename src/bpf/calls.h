@@ -275,6 +275,8 @@ static __always_inline int complete(struct task *task, struct call *call, s32 nr
 		call->bits |= CALL_INJECTED;
 	if (is_killed(bpf_get_current_task_btf()))
 		call->bits |= CALL_KILLED;
+	if (settings.matches)
+		decide_match(task, call);
 	return 1;
 }
 
@@ -404,6 +406,8 @@ static __always_inline void exited(void *ctx, struct pt_regs *regs, s64 ret)
 			task->call.how = HOW_NEVER;
 	}
 	task->place = which.place;
+	if (settings.matches)
+		decide_match(task, &task->call);
 	if (is_excluded_at_exit(task, &task->call) || (settings.filters && is_excluded(&task->call, 0)))
 		COUNT(left_out);
 	else

@@ -173,8 +173,8 @@ __noinline int add_passed_files(struct scratch *scratch, u32 when)
 	return 0;
 }
 
-/* Copies what is read before the kernel executes the call. */
-__noinline int capture_at_entry(struct scratch *scratch, u32 place)
+/* Adds the files of descriptors that a call takes, and the numbers of tasks and users in it. */
+__noinline int add_objects_at_entry(struct scratch *scratch, u32 place)
 {
 	const volatile struct plan *plan = plan_at(place);
 
@@ -198,6 +198,16 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 			add_number(scratch, scratch->call.args[i], i);
 	if (plan->uids | plan->gids)
 		add_ids(scratch, place, WHEN_ENTRY);
+	return 0;
+}
+
+/* Copies memory before the kernel executes the call. */
+__noinline int copy_at_entry(struct scratch *scratch, u32 place)
+{
+	const volatile struct plan *plan = plan_at(place);
+
+	if (!scratch)
+		return 0;
 	scratch->retry = 0;
 	scratch->unread = 0;
 	scratch->deferred_count = 0;
@@ -218,9 +228,19 @@ __noinline int capture_at_entry(struct scratch *scratch, u32 place)
 				scratch->room = room;
 		}
 	}
+	return 0;
+}
+
+/*
+ * Captures what is read before the kernel executes the call. The parts are functions that do not call each other: the
+ * verifier bounds the stack of a chain of calls, and that to the name of a file is the longest.
+ */
+static __always_inline void capture_at_entry(struct scratch *scratch, u32 place)
+{
+	add_objects_at_entry(scratch, place);
+	copy_at_entry(scratch, place);
 	if (scratch->passed_count)
 		add_passed_files(scratch, WHEN_ENTRY);
-	return 0;
 }
 
 /*

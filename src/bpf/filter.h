@@ -213,15 +213,24 @@ static __always_inline int has_clauses_at_exit(struct call *call)
 }
 
 /*
+ * Decides whether a call that returned satisfies the condition for a snapshot. What the condition says about the entry
+ * was decided there, because memory and comm may have changed. The functions that write records are called too deeply
+ * to decide it: the verifier bounds the stack of a chain of calls.
+ */
+static __always_inline void decide_match(struct task *task, struct call *call)
+{
+	if (call->bits & CALL_NO_ENTRY)
+		task->matches = satisfies(call, 0);
+	task->matches = task->matches && satisfies(call, 1);
+}
+
+/*
  * Reports a call that satisfies the condition for a snapshot, after its record was written, unless user space is taking
- * a snapshot already. What the condition says about the entry was decided there, because memory and comm may have
- * changed.
+ * a snapshot already.
  */
 static __always_inline void report_match(void *ctx, struct task *task, struct call *call)
 {
-	if (call->bits & CALL_NO_ENTRY ? !satisfies(call, 0) : !task->matches)
-		return;
-	if (call->how == HOW_RETURNED ? !satisfies(call, 1) : has_clauses_at_exit(call))
+	if (!task->matches || (call->how != HOW_RETURNED && has_clauses_at_exit(call)))
 		return;
 	COUNT(matches);
 	if (match_reported || __sync_lock_test_and_set(&match_reported, 1))

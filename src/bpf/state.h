@@ -322,8 +322,11 @@ static __always_inline void count_written(u64 size)
 		__sync_fetch_and_add(&names_epoch, 1);
 }
 
-/* Writes a record to the event with this index in `output`; 0 if there was room for it. */
-static __always_inline long put_record(void *ctx, u64 event, void *record, u64 size)
+/*
+ * Writes a record to the event with this index in `output`; 0 if there was room for it. It is no part of its callers,
+ * so that what it keeps on the stack is not on theirs.
+ */
+static __noinline long put_record(void *ctx, u64 event, void *record, u64 size)
 {
 	if (settings.epoch_bytes)
 		count_written(size);

@@ -306,16 +306,12 @@ impl Reader {
         if record.frame.kind >= kind::FIRST {
             return None;
         }
-        let sample = match self.recent_event.filter(|recent| recent.is_of(&record.frame)) {
-            Some(recent) => Some(recent),
+        let event = match self.recent_event.filter(|recent| recent.is_of(&record.frame)) {
+            Some(recent) => recent,
             None => self.event(&record.frame)?,
         };
-        let packed = sample.filter(|sample| sample.is_packed).map(|sample| PackedRecord::parse(record.frame, sample.layout));
-        let cpu = match (packed, sample) {
-            (Some(packed), _) => packed.map(|packed| packed.cpu),
-            (None, Some(sample)) => cpu_at(&record.frame, sample.cpu_at),
-            (None, None) => record.frame.body.len().checked_sub(16).and_then(|at| cpu_at(&record.frame, at)),
-        };
+        let packed = event.is_packed.then(|| PackedRecord::parse(record.frame, event.layout));
+        let cpu = packed.map_or_else(|| cpu_at(&record.frame, event.cpu_at), |packed| packed.map(|packed| packed.cpu));
         let Some(cpu) = cpu else {
             self.damages.extend(packed.map(|_| Damage::Packed { at }));
             return None;
@@ -335,21 +331,23 @@ impl Reader {
         None
     }
 
-    /// Returns the event of a sample, and `Some(None)` for a record that is no sample; `None` if it is of no event of the
-    /// file, or too short.
-    fn event(&mut self, frame: &Frame) -> Option<Option<RecentEvent>> {
+    /// Returns the event of a record; `None` if the file has no such event, or if the record is too short.
+    fn event(&mut self, frame: &Frame) -> Option<RecentEvent> {
         let table = &self.begin.session.events;
         let is_sample = frame.kind == frame::kind::SAMPLE;
         let id = if is_sample { frame.body.first_chunk() } else { frame.body.last_chunk() };
         let id = u64::from_le_bytes(*id?);
         let layout = table.get(*table.ids.get(&id)?)?.sample_type;
-        if !is_sample {
-            return Some(None);
+        let cpu_at = match is_sample {
+            // The CPU follows identifier, task and time, and what else the layout has before it.
+            true => 24 + 8 * (layout & (field::IP | field::ADDR)).count_ones() as usize,
+            false => frame.body.len().checked_sub(16)?,
+        };
+        let event = RecentEvent { id, layout, is_packed: is_packed(layout), cpu_at };
+        if is_sample {
+            self.recent_event = Some(event);
         }
-        // The CPU follows identifier, task and time, and what else the layout has before it.
-        let cpu_at = 24 + 8 * (layout & (field::IP | field::ADDR)).count_ones() as usize;
-        self.recent_event = Some(RecentEvent { id, layout, is_packed: is_packed(layout), cpu_at });
-        Some(self.recent_event)
+        Some(event)
     }
 
     fn fact(&mut self, fact: Fact) -> Option<Input> {
@@ -395,16 +393,16 @@ fn cpu_at(frame: &Frame, at: usize) -> Option<u32> {
     frame.body.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)
 }
 
-/// The event of the last sample: records come in bursts of one event.
+/// The event of a record. That of the last sample is kept, because records come in bursts of one event.
 #[derive(Clone, Copy, Debug)]
 struct RecentEvent {
     /// Its identifier.
     id: u64,
     /// The layout of its samples.
     layout: u64,
-    /// The calls in its samples are packed.
+    /// Its records are packed.
     is_packed: bool,
-    /// Where its samples have their CPU, if they are not packed.
+    /// Where the record has its CPU, if it is not packed.
     cpu_at: usize,
 }
 

@@ -3,8 +3,8 @@
 //! Each block states why it is sound. Calls that `rustix` or `std` already wrap are not wrapped again.
 #![allow(unsafe_code)]
 
-#[cfg(feature = "bpf")]
 pub mod barrier;
+#[cfg(feature = "bpf")]
 pub mod bpf;
 pub mod brake;
 pub mod caller;
