@@ -26,7 +26,8 @@ pub struct About {
     pub compression: Option<i32>,
 }
 
-/// Returns the times of the first and the last sample from the section [`feature::SAMPLE_TIME`]; `None` if it is too short.
+/// Returns the times of the first and the last sample from the section [`feature::SAMPLE_TIME`]; `None` if it is too
+/// short.
 pub fn sample_times(section: &[u8]) -> Option<(Time, Time)> {
     let time = |at: usize| section.get(at..)?.first_chunk().copied().map(u64::from_le_bytes).map(Time);
     Some((time(0)?, time(8)?))

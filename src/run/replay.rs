@@ -53,22 +53,7 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
     // Lines that depend on all earlier ones need all of them to be read.
     let depends_on_all = shown.depend_on_earlier_events() || request.show.time == TimeFormat::Delta || request.show.style == Style::Strace;
     let mut may_pass_over = span.is_some() && !depends_on_all;
-    if !reader.has_wall_clock() && shows_time_of_day(&request.show) {
-        say!(
-            "rtrace: the recording does not say at which time of day it was made (`perf record -k CLOCK_MONOTONIC` writes that): times of \
-             day count from the beginning of 1970"
-        );
-    }
-    let may_have_lines = reader.begin().has_lines || reader.programs().is_some();
-    if (request.graphs.lines || request.graphs.inlined) && !may_have_lines {
-        say!("rtrace: the recording has no source lines: `rtrace record --lines` reads what they need");
-    }
-    if programs.lacks_registers() {
-        say!(
-            "rtrace: some events of the recording have not all registers that unwinding needs, and therefore no stacks \
-             (`perf record --call-graph dwarf` records them)"
-        );
-    }
+    say_what_it_lacks(request, &reader, &programs);
     let output = Output::open(&request.output)?;
     let mut progress = Progress::new(request, &output);
     let sinks = Planned::new(request, output, &tasks)?;
@@ -77,8 +62,8 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
     let engine = Engine::new(&session, pending_after, Box::new(programs.clone()));
     let shown = Shown { gate: shown, selection: Selection::of(request), enough: Arc::clone(&enough) };
     let naming = naming(request, programs.clone(), programs.names(reader.kernel_symbols()));
-    // The reader passes over a span when the engine has come to its beginning, and the names of generated code are those
-    // as far as it has read.
+    // The reader passes over a span when the engine has come to its beginning, and names of generated code are those as
+    // far as it has read.
     let has_threads = span.is_none() && engine.library().is_none() && std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
     let work = Work::new(session, engine, shown, sinks.create(), (naming, Programs::unanswered)).deferring(request.graphs.names_at_end);
     let mut work = if has_threads { work.apart().context("cannot create the thread that writes the output")? } else { work };
@@ -121,6 +106,26 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
         None if damages.iter().any(|damage| *damage != Damage::NotFinished) => ExitCode::Failed,
         None => ExitCode::Success,
     })
+}
+
+/// Says what the request asks for and the recording does not have.
+fn say_what_it_lacks(request: &Trace, reader: &AnyReader, programs: &Programs) {
+    if !reader.has_wall_clock() && shows_time_of_day(&request.show) {
+        say!(
+            "rtrace: the recording does not say at which time of day it was made (`perf record -k CLOCK_MONOTONIC` writes that): times of \
+             day count from the beginning of 1970"
+        );
+    }
+    let may_have_lines = reader.begin().has_lines || reader.programs().is_some();
+    if (request.graphs.lines || request.graphs.inlined) && !may_have_lines {
+        say!("rtrace: the recording has no source lines: `rtrace record --lines` reads what they need");
+    }
+    if programs.lacks_registers() {
+        say!(
+            "rtrace: some events of the recording have not all registers that unwinding needs, and therefore no stacks \
+             (`perf record --call-graph dwarf` records them)"
+        );
+    }
 }
 
 /// Returns the span of which events are shown.

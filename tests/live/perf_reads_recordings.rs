@@ -1,5 +1,5 @@
-//! perf reads the recordings of rtrace: each of its tools, in each version that is here, for each kind of recording. What
-//! is counted is what perf shows, and the program knows how many calls it made.
+//! perf reads the recordings of rtrace: each of its tools, in each version that is here, for each kind of recording.
+//! What is counted is what perf shows, and the program knows how many calls it made.
 
 use crate::machine::Machine;
 use crate::needs::{Need, unsupported};

@@ -19,9 +19,10 @@ pub fn layout(event: &PerfEvent, registers: u64) -> u64 {
     if is_usable { event.sample_type & (field::REGS_USER | field::STACK_USER) } else { 0 }
 }
 
-/// Returns whether samples of an event have registers or stack memory that cannot be unwound.
+/// Returns whether samples of an event have stack memory that cannot be unwound. Registers alone are no stack: on
+/// aarch64, `perf record --call-graph fp` records the link register, too.
 pub fn is_unusable(event: &PerfEvent, registers: u64) -> bool {
-    event.sample_type & (field::REGS_USER | field::STACK_USER) != layout(event, registers)
+    event.sample_type & field::STACK_USER != layout(event, registers) & field::STACK_USER
 }
 
 /// Appends the dump at the end of a sample. Returns `None` where the bytes end.
@@ -89,6 +90,8 @@ mod tests {
         assert_eq!((layout(&event(BOTH | BRANCH_STACK, 1), 1), is_unusable(&event(BOTH | BRANCH_STACK, 1), 1)), (0, true));
         assert_eq!((layout(&event(BOTH, 0b11), 1), is_unusable(&event(BOTH, 0b11), 1)), (BOTH, false));
         assert_eq!((layout(&event(0, 0), 1), is_unusable(&event(0, 0), 1)), (0, false));
+        let link = event(field::REGS_USER, 0b10);
+        assert_eq!((layout(&link, 0b11), is_unusable(&link, 0b11)), (0, false));
     }
 
     proptest! {
