@@ -191,8 +191,8 @@ fn check(machine: &Machine, row: &Row) {
         if options.contains("-a") {
             continue;
         }
-        // What rtrace's child does before it executes the command is not shown, and the first return of a new task belongs
-        // to no call of its own.
+        // What rtrace's child does before it executes the command is not shown, and the first return of a new task
+        // belongs to no call of its own.
         let is_of_command = |record: &Record| record.comm != "rtrace" && !record.comm.starts_with(':');
         script.retain(is_of_command, |exit| is_of_command(exit) && exit.result != 0);
         assert!(script.entries.is_empty() && script.exits.is_empty(), "{place}: not shown: {script:?}");

@@ -260,7 +260,7 @@ static void tasks(void) {
   size_t place = length;
   length += 256;
   long thread = start_thread(ENTRY(flags, stack_of_thread + sizeof stack_of_thread, 0, (long)&cleared, 0));
-  // The kernel writes zero when the thread has ended. Whether waiting needs a call is not known before, so none is made.
+  // The kernel writes zero when the thread has ended. Whether waiting needs a call is not known, so none is made.
   while (__atomic_load_n(&cleared, __ATOMIC_ACQUIRE));
   size_t end = length;
   length = place;

@@ -1,5 +1,5 @@
-//! Reads the recordings by another library, linux-perf-data, which knows neither rtrace nor perf's code: what it finds in
-//! them is what rtrace shows.
+//! Reads the recordings by another library, linux-perf-data, which knows neither rtrace nor perf's code: what it finds
+//! in them is what rtrace shows.
 
 use super::perf_script::time;
 use super::{recordings, rtrace};
