@@ -74,8 +74,8 @@ impl Script {
         script
     }
 
-    /// Checks each call that rtrace shows: entry and exit are records that perf shows, with these fields. The records are
-    /// taken out. Returns how many calls were compared.
+    /// Checks each call that rtrace shows: entry and exit are records that perf shows, with these fields. The records
+    /// are taken out. Returns how many calls were compared.
     pub fn take(&mut self, name: &str, objects: &[Value]) -> usize {
         let calls = objects.iter().filter(|object| object["type"] == "call");
         calls.inspect(|call| self.take_call(name, call)).count()
@@ -103,8 +103,8 @@ impl Script {
             }
         }
         if call["exit"] == "returned" {
-            // The CPUs' clocks of perf differ a little. A record that is older than one that was shown before has its own
-            // time in the duration, and that of the stream in `time`.
+            // The CPUs' clocks of perf differ a little. A record that is older than one that was shown before has its
+            // own time in the duration, and that of the stream in `time`.
             let end = call["duration"].as_u64().map_or_else(|| time(&call["time"]), |duration| time(&call["start"]) + duration);
             let exit = remove(&mut self.exits, (task[1], end));
             let exit = exit.unwrap_or_else(|| panic!("{name}: perf shows no exit of {call}"));
