@@ -100,6 +100,7 @@ const OF_TRACEPOINTS: [Row; 8] = [
     row("--for-perf -a", 1, true),
 ];
 
+#[cfg(feature = "bpf")]
 const OF_BPF: [Row; 6] = [
     row("--engine bpf", 4, false),
     row("--engine bpf -z", 1, false),
