@@ -253,9 +253,12 @@ fn adds_up(said: &str) -> bool {
 #[test]
 fn what_a_recorder_lost_is_missing_in_its_place() {
     let Some(machine) = Machine::shared() else { return };
-    // It does not run while dd does.
-    let script = "cd @; $rtrace record $engine -m 64K -o gap.data dash -c 'ls / >/dev/null; kill -STOP $PPID; \
-        dd if=/dev/zero of=/dev/null bs=1 count=20000 status=none; kill -CONT $PPID; sleep 0.3; cat /dev/null'; $rtrace -v -q -i gap.data -o shown"
+    // It does not run while dd does. It has emptied its rings once all its threads sleep again, which on a busy machine
+    // takes long, and only then the last program runs.
+    let script = "cd @; mkfifo go; $rtrace record $engine -m 64K -o gap.data dash -c 'ls / >/dev/null; kill -STOP $PPID; \
+        dd if=/dev/zero of=/dev/null bs=1 count=20000 status=none; kill -CONT $PPID; echo >continued; read word <go; cat /dev/null' & \
+        until [ -s continued ] && ! cat /proc/$!/task/*/status | grep -q '^State:.[^S]'; do sleep 0.05; done; echo go >go; wait; \
+        $rtrace -v -q -i gap.data -o shown"
         .replace('@', &machine.dir().display().to_string());
     let said = shell_with_engine_at(&machine, &script);
     assert!(!said.contains(", 0 lost") && adds_up(&said), "{said}");

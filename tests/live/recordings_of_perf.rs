@@ -89,8 +89,11 @@ fn events_of_single_syscalls_and_other_tracepoints_are_shown() {
 #[test]
 fn a_recording_of_the_whole_machine_has_the_names_of_tasks_that_were_there_before() {
     let Some(machine) = machine() else { return };
-    let script = "(while :; do :; cat /dev/null; done) & loop=$!; perf record -q -a -o p.data -e 'raw_syscalls:*' $workload calls getppid 1 20 >/dev/null 2>&1;
-                  kill $loop; $rtrace -i p.data -o p.lines; echo entered $(count p.data sys_enter)";
+    // The recording lasts until the loop has begun and ended a `cat`, which on a busy machine takes long. There, perf
+    // loses records of the whole machine, unless its rings are large.
+    let script = "(while :; do cat /dev/null; echo >>rounds; done) & loop=$!; perf record -q -a -m 64M -o p.data -e 'raw_syscalls:*' dash -c \
+                  \"$workload calls getppid 1 20; rm -f rounds; until [ \\$(cat rounds 2>/dev/null | wc -l) -ge 2 ]; do sleep 0.05; done\" \
+                  >/dev/null 2>&1; kill $loop; $rtrace -i p.data -e getppid,read -o p.lines; echo entered $(count p.data sys_enter)";
     let trace = run(&machine, script);
     let text = std::fs::read_to_string(machine.path("p.lines")).expect("it was written");
     assert!(text.lines().any(|line| line.contains(" cat/")) && text.lines().any(|line| line.contains(" workload/")), "{text}");
