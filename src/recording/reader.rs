@@ -94,10 +94,10 @@ pub type KernelSymbols = Arc<Mutex<Option<Vec<u8>>>>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoIndex {
     /// The recording was not completed.
-    #[error("it was not completed, so it has no index")]
+    #[error("all of the recording before the span of --time is read, because it was not completed, so it has no index")]
     NotFinished,
     /// The section is not there, or is not that of these records.
-    #[error("its index is damaged or missing")]
+    #[error("all of the recording before the span of --time is read, because its index is damaged or missing")]
     Damaged,
 }
 

@@ -82,7 +82,7 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
         if let Some(begin) = work.span_begin().filter(|_| may_pass_over) {
             may_pass_over = false;
             if let Err(why) = source.pass_over(begin) {
-                say!("rtrace: all of the recording before the span of --time is read, because {why}");
+                say!("rtrace: {why}");
             }
         }
     }
@@ -131,7 +131,7 @@ fn say_what_it_lacks(request: &Trace, reader: &AnyReader, programs: &Programs) {
 /// Returns the span of which events are shown.
 fn span(request: &Trace, session: &Session, reader: &AnyReader) -> anyhow::Result<Option<gate::Span>> {
     let Some(span) = &request.span else { return Ok(None) };
-    let bounds = span.bounds(session, reader.lasts()).map_err(|why| anyhow!("--time {}: {why}", span.text))?;
+    let bounds = span.bounds(session, reader.lasts()).map_err(|why| anyhow!(why))?;
     Ok(Some(gate::Span::new(bounds, session)))
 }
 

@@ -272,6 +272,16 @@ fn objects(machine: &Machine, file: &str) -> Vec<String> {
     text.lines().filter(is_event).map(str::to_owned).collect()
 }
 
+/// Runs rtrace, and returns how many bytes it read by pread(2), as it reads recordings.
+fn bytes_read(machine: &Machine, words: &str) -> u64 {
+    let script = format!(
+        "cd {}; strace -f -e trace=pread64 -o reads $rtrace {words}; awk '/= [0-9]+$/ {{ sum += $NF }} END {{ print sum }}' reads",
+        machine.dir().display()
+    );
+    let said = shell_with_engine_at(machine, &script);
+    said.trim().parse().unwrap_or_else(|_| panic!("strace is not installed, or wrote no reads: {said}"))
+}
+
 #[test]
 fn a_span_of_a_long_recording_has_the_lines_of_the_whole_and_is_read_in_part() {
     let Some(machine) = Machine::shared() else { return };
@@ -283,26 +293,26 @@ fn a_span_of_a_long_recording_has_the_lines_of_the_whole_and_is_read_in_part() {
         );
         let size: u64 = shell_with_engine_at(&machine, &script).trim().parse().expect("it is the size of the recording");
         let whole = objects(&machine, "whole.jsonl");
-        let mut least = u64::MAX;
+        let (mut least, mut least_of_script) = (u64::MAX, u64::MAX);
+        let records = shell_with_engine_at(&machine, &format!("cd {}; $rtrace script -i long.data", machine.dir().display()));
         let time = |line: &str| line.split('"').nth(9).and_then(|time| time.parse().ok()).unwrap_or(0u64);
         for (first, last) in [(0, 5), (30, 31), (55, 60), (90, 91), (99, 100)] {
             let [from, to] = [first, last].map(|share| time(&whole[(whole.len() - 1) * share / 100]));
             let seconds = |time: u64| format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
-            let script = format!(
-                "cd {}; strace -f -e trace=pread64 -o reads $rtrace -q -i long.data --json -o part.jsonl --time-format monotonic \
-                 --time {},{}; awk '/= [0-9]+$/ {{ sum += $NF }} END {{ print sum }}' reads",
-                machine.dir().display(),
-                seconds(from),
-                seconds(to)
-            );
-            let said = shell_with_engine_at(&machine, &script);
-            least = least.min(said.trim().parse().expect("strace is installed, and wrote the reads"));
+            let span = format!("{},{}", seconds(from), seconds(to));
+            let words = format!("-q -i long.data --json -o part.jsonl --time-format monotonic --time {span}");
+            least = least.min(bytes_read(&machine, &words));
             let expected: Vec<&String> = whole.iter().filter(|line| (from..=to).contains(&time(line))).collect();
             let part = objects(&machine, "part.jsonl");
             assert!(part.iter().eq(expected.iter().copied()), "{packing} {first}: {} and {} lines", part.len(), expected.len());
+            least_of_script = least_of_script.min(bytes_read(&machine, &format!("script -i long.data --time {span} > part.script")));
+            let part = std::fs::read_to_string(machine.dir().join("part.script")).expect("it was written");
+            let lines = part.lines().count();
+            assert!(records.contains(&part) && lines >= expected.len(), "{packing} {first}: {lines} records and {} lines", expected.len());
         }
         // A MiB is read at once, which is all of a compressed recording of this size.
         assert!(size < 4 << 20 || least < size / 3, "{packing}: {least} of {size} bytes");
+        assert!(size < 4 << 20 || least_of_script < size / 3, "{packing}: {least_of_script} of {size} bytes");
     }
 }
 
