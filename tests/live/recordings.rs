@@ -2,7 +2,8 @@
 
 use crate::cgroup::Cgroup;
 use crate::compiled::compiled;
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
+use crate::needs::Need;
 use crate::trace::{Trace, shell, shell_with_engine};
 
 /// The options with which traces are recorded and shown.
@@ -314,6 +315,31 @@ fn a_span_of_a_long_recording_has_the_lines_of_the_whole_and_is_read_in_part() {
         assert!(size < 4 << 20 || least < size / 3, "{packing}: {least} of {size} bytes");
         assert!(size < 4 << 20 || least_of_script < size / 3, "{packing}: {least_of_script} of {size} bytes");
     }
+}
+
+/// A recorder that shows nothing reads no names of tasks that are not traced. Nothing else differs, and a line says so.
+#[test]
+fn names_of_tasks_that_are_not_traced_are_in_a_recording_beside_lines_only() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = format!(
+        r#"cd {}; sleep 1000 & other=$!
+        printf 'trap "kill -0 %s; exit" USR1; echo $$ >pid; while :; do sleep 0.05; done' $other >script
+        run() {{ rm -f pid; "$@" -q -e kill --signals dash script >/dev/null & recorder=$!
+            until [ -s pid ]; do sleep 0.05; done; kill -USR1 $(cat pid); wait $recorder; }}
+        run $rtrace $engine --no-pending --record both -o live; run $rtrace record $engine -o alone; kill $other
+        for data in both alone; do $rtrace -i $data -o shown 2>>messages; grep -e 'kill(' -e ' SIGUSR1 ' shown; done; cat messages"#,
+        machine.dir().display()
+    );
+    let said = shell_with_engine_at(&machine, &script);
+    let lines: Vec<&str> = said.lines().collect();
+    let [signal, call, signal_alone, call_alone, message] = lines[..] else { panic!("{said}") };
+    assert!(signal.contains(" --- SIGUSR1 {") && call.contains(" (sleep), sig: 0)"), "{said}");
+    assert!(call_alone.contains(" kill(pid: ") && call_alone.contains(", sig: 0)") && !call_alone.contains("sleep"), "{said}");
+    // The BPF programs record the sender's name.
+    let has_sender = |line: &str| line.split_once("si_pid=").is_some_and(|(_, rest)| rest.split([',', '}']).next().unwrap().contains(" ("));
+    assert!(has_sender(signal) && has_sender(signal_alone) == (machine::engine() == "bpf"), "{said}");
+    let lacking = if machine::engine() == "bpf" { "the name of a task that is" } else { "the names of 2 tasks that are" };
+    assert!(message.starts_with(&format!("rtrace: the recording lacks {lacking} named by calls or signals and not traced: ")), "{said}");
 }
 
 /// The paths that the recorder names, and the numbers that it says.
