@@ -136,6 +136,29 @@ fn traces_of_other_targets_are_shown_as_they_were_live() {
     }
 }
 
+/// Events of a tracefs instance: an event probe, and path names that are read when calls return. The recorder that
+/// shows nothing records the same.
+#[test]
+fn events_of_a_tracefs_instance_are_shown_as_they_were_live() {
+    let Some(machine) = Machine::shared() else { return };
+    let rows = [
+        ("$engine --probe 'e:path syscalls.sys_enter_openat' -e close", &[Need::Eprobes][..], "path("),
+        ("--engine tracepoint --strings-by eprobe -e openat", &[Need::Eprobes, Need::SyntheticEvents, Need::Histograms], "\"/etc\""),
+    ];
+    for (options, needs, line) in rows.iter().filter(|(_, needs, _)| !machine.lacks(needs)) {
+        for style in ["", "--json"] {
+            let script = format!(
+                "cd $dir && rm -f live shown data alone; $rtrace {options} {style} --no-pending -q --record data -o live ls /etc >/dev/null; \
+                 $rtrace {style} --no-pending -q -i data -o shown; diff live shown; $rtrace record {options} -q -o alone ls /etc >/dev/null; \
+                 for data in data alone; do $rtrace -q -i $data -o shown; grep -c -F '{line}' shown; done"
+            );
+            let said = shell_with_engine_at(&machine, &format!("dir={}; {script}", machine.dir().display()));
+            let counts: Vec<&str> = said.lines().collect();
+            assert!(counts.len() == 2 && counts[0] == counts[1] && counts[0] != "0", "{options} {style} {needs:?}: {said}");
+        }
+    }
+}
+
 /// Names of code that a program generated, and source lines, are in the recording, also of a recorder that shows
 /// nothing. The file with the names of the code is removed by the program.
 #[test]
