@@ -165,7 +165,11 @@ fn events_of_a_tracefs_instance_are_shown_as_they_were_live() {
 fn generated_code_and_source_lines_are_named_as_they_were_live() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O1", "-g", "-fno-omit-frame-pointer"], "stacks/chain.c", "chain") else { return };
-    let rows = [("made 7 5", "--call-graph dwarf", "made_function"), ("plain 7", "--call-graph dwarf --lines --inline", "chain.c:")];
+    let rows = [
+        ("made 7 5", "--call-graph dwarf", "made_function"),
+        ("dumped 7 5", "--call-graph dwarf", "made_function"),
+        ("plain 7", "--call-graph dwarf --lines --inline", "chain.c:"),
+    ];
     for (scene, options, name) in rows {
         let script = format!(
             "cd $dir && rm -f live shown data copy && cp {program} copy; $rtrace $engine -e lseek {options} --no-pending -q --record data -o live ./copy {scene} >/dev/null; \
