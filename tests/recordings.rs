@@ -207,6 +207,9 @@ fn a_damaged_recording_is_shown_as_far_as_it_can_be_read_and_the_message_says_wh
     assert!(text.lines().count() > 10 && said.contains("the recorder was killed, or could not write"), "{said}");
     assert_eq!(code, Some(0));
     assert_eq!(said_of(directory.path(), &killed, &["--strict"]).2, Some(124));
+    let script = rtrace_itself(&["script", "-i", directory.path().join("damaged.data").to_str().unwrap()]);
+    assert!(script.stdout.len() > 1000 && String::from_utf8_lossy(&script.stderr).contains("the recorder was killed"));
+    assert_eq!(script.status.code(), Some(0));
 
     // A part of it is asked for: there is no index, and a share of an unknown whole is nothing.
     let (_, said, code) = said_of(directory.path(), &killed, &["--time", "0,"]);

@@ -4,7 +4,7 @@ mod body;
 
 use super::ExitCode;
 use crate::event::{Synthesized, Time};
-use crate::recording::Reader;
+use crate::recording::{Damage, Reader};
 use crate::request::TimeSpan;
 use crate::session::EventTable;
 use crate::source::{Body, Input, Merge, Record};
@@ -58,7 +58,7 @@ pub fn print(path: &Path, span: Option<&TimeSpan>) -> anyhow::Result<ExitCode> {
     for damage in damages {
         crate::say!("rtrace: {} is incomplete: {damage}", path.display());
     }
-    Ok(if damages.is_empty() { ExitCode::Success } else { ExitCode::Failed })
+    Ok(if damages.iter().any(Damage::is_failure) { ExitCode::Failed } else { ExitCode::Success })
 }
 
 /// The part of a recording whose records are printed; both ends belong to it.

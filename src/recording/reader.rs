@@ -85,6 +85,14 @@ pub enum Damage {
     },
 }
 
+impl Damage {
+    /// Returns whether something is wrong that makes a command fail. A recording whose recorder was killed is used as
+    /// far as it goes.
+    pub fn is_failure(&self) -> bool {
+        *self != Damage::NotFinished
+    }
+}
+
 /// The place of /proc/kallsyms of the traced machine, which is empty until the recording has it.
 pub type KernelSymbols = Arc<Mutex<Option<Vec<u8>>>>;
 

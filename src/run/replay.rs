@@ -107,7 +107,7 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
     Ok(match failed {
         Some(_) => ExitCode::Failed,
         None if request.run.strict && is_incomplete => ExitCode::Lost,
-        None if damages.iter().any(|damage| *damage != Damage::NotFinished) => ExitCode::Failed,
+        None if damages.iter().any(Damage::is_failure) => ExitCode::Failed,
         None => ExitCode::Success,
     })
 }
