@@ -9,7 +9,9 @@ mod time_span;
 
 pub use probe_command::{ProbeCommand, ProbeSource};
 pub use recording::{Conversion, EventsOf, Order, Recording, Replay, Report, Snapshots};
-pub use time_span::{Bound, Bounds, TimeSpan};
+#[cfg(test)]
+pub use time_span::Bound;
+pub use time_span::{Bounds, TimeSpan};
 
 use crate::probe::grammar::Probe;
 use crate::session::{CallGraph, Terms};
@@ -37,8 +39,13 @@ pub enum Request {
         /// The format of the answer.
         format: AnswerFormat,
     },
-    /// `rtrace script`: print the records of this recording.
-    Script(PathBuf),
+    /// `rtrace script`: print the records of a recording.
+    Script {
+        /// The recording.
+        recording: PathBuf,
+        /// `--time FROM,TO`: the part of it whose records are printed.
+        span: Option<TimeSpan>,
+    },
     /// `rtrace evlist`: print the events of a recording.
     EventList {
         /// The recording.

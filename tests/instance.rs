@@ -4,6 +4,7 @@
 
 use rtrace::events::{Event, EventKind};
 use rtrace::program::{self, Parsed, Request, Trace};
+use rtrace::recordings::{About, AttrNumbers, Begin, Reader, Writer};
 use rtrace::records::{Input, Role, Round, Scope, Session, Targets};
 use rtrace::tracing::{
     self, Closed, Drain, Engine, EngineChoice, EventName, Instance, LiveProcReader, Objects, Plan, ProcReader, RunEvents, Size, TaskFilter,
@@ -129,7 +130,7 @@ impl Tracer {
     }
 
     /// Ends the trace as `run.rs` does, and checks that another engine makes the same events of the same input, without
-    /// /proc.
+    /// /proc, and of a recording of it.
     fn end(&mut self) {
         self.drain.disable().unwrap();
         let last = self.drain.last_rounds();
@@ -137,10 +138,29 @@ impl Tracer {
         last.into_iter().chain(rest).for_each(|round| self.take(round));
         self.engine.end(&self.session, &mut self.events);
         self.drain.remove_instance().unwrap();
-        let (mut replay, mut events) = (Engine::new(&self.session, None, Box::new(Closed)), Vec::new());
-        self.inputs.iter().for_each(|input| replay.input(&self.session, input.clone(), &mut events));
-        replay.end(&self.session, &mut events);
-        assert_eq!(format!("{events:?}"), format!("{:?}", self.events));
+        let replayed = |session: &Session, inputs: &mut dyn Iterator<Item = Input>| {
+            let (mut replay, mut events) = (Engine::new(session, None, Box::new(Closed)), Vec::new());
+            inputs.for_each(|input| replay.input(session, input, &mut events));
+            replay.end(session, &mut events);
+            format!("{events:?}")
+        };
+        let live = format!("{:?}", self.events);
+        assert_eq!(replayed(&self.session, &mut self.inputs.iter().cloned()), live);
+        let mut recording = self.recording();
+        let session = recording.begin().session.clone();
+        assert_eq!(replayed(&session, &mut std::iter::from_fn(|| recording.next_input())), live);
+        assert_eq!((recording.damages(), recording.unreadable()), (&[][..], 0));
+    }
+
+    /// Returns a recording of the input.
+    fn recording(&self) -> Reader {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let begin = Begin { session: self.session.clone(), ..Begin::default() };
+        let attrs = vec![AttrNumbers::default(); self.session.events.events.len()];
+        let mut writer = Writer::new(file.reopen().unwrap(), begin, &attrs, About::default()).unwrap();
+        self.inputs.iter().for_each(|input| writer.input(input).unwrap());
+        writer.finish().unwrap();
+        Reader::open(file.path()).unwrap()
     }
 
     /// Returns the names and the tasks of the emitted tracepoint events.

@@ -14,7 +14,12 @@ use std::process::{Command, Output};
 const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recordings");
 
 fn rtrace(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rtrace")).arg("--no-config").args(words).output().expect("rtrace can be started")
+    rtrace_itself(&[&["--no-config"], words].concat())
+}
+
+/// Runs a subcommand that reads no configuration.
+fn rtrace_itself(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rtrace")).args(words).output().expect("rtrace can be started")
 }
 
 /// Runs rtrace on one CPU, where a replay has a single thread.
@@ -104,6 +109,41 @@ fn a_span_of_time_has_the_lines_that_the_whole_recording_has_in_it() {
 }
 
 #[test]
+fn the_records_of_a_span_of_time_are_those_that_the_whole_recording_has_in_it() {
+    // The comm precedes the process, and may have spaces.
+    let time =
+        |line: &str| line.split_once(" [").and_then(|(_, rest)| rest.split_whitespace().nth(1)?.strip_suffix(':').map(str::to_owned));
+    let number = |time: &str| time.replace('.', "").parse::<u64>().expect("it has six digits behind the point");
+    for recording in recordings().iter().filter(|path| !path.to_string_lossy().contains("perf-")) {
+        let name = recording.to_str().expect("it is UTF-8");
+        let script = |options: &[&str]| {
+            let run = rtrace_itself(&[&["script", "-i", name], options].concat());
+            let said = String::from_utf8_lossy(&run.stderr).into_owned();
+            // Some recordings are older than the index.
+            let said: String = said.split_inclusive('\n').filter(|line| !line.contains("its index is damaged or missing")).collect();
+            (String::from_utf8_lossy(&run.stdout).into_owned(), said, run.status.code())
+        };
+        let (whole, said, _) = script(&[]);
+        assert_eq!(said, "", "{name}");
+        let lines: Vec<(String, &str)> = whole.lines().map(|line| (time(line).unwrap_or_else(|| panic!("{line}")), line)).collect();
+        let last = lines.len() - 1;
+        for (first, last) in [(0, last), (1, last / 2), (last / 3, last / 2), (last, last)] {
+            let (from, to) = (&lines[first].0, &lines[last].0);
+            let (shown, said, code) = script(&["--time", &format!("{from},{to}")]);
+            let is_inside = |(time, _): &&(String, &str)| (number(from)..=number(to)).contains(&number(time));
+            let expected: String = lines.iter().filter(is_inside).map(|(_, line)| format!("{line}\n")).collect();
+            assert_eq!((shown, said, code), (expected, String::new(), Some(0)), "{name} {from},{to}");
+        }
+        let (half, _, _) = script(&["--time", ",50%"]);
+        assert!(whole.starts_with(&half) && !half.is_empty() && half.len() < whole.len(), "{name}: {half}");
+        let nothing = (String::new(), format!("rtrace: {name} has no records in --time 500s,600s\n"), Some(0));
+        assert_eq!(script(&["--time", "500s,600s"]), nothing);
+        let (_, said, code) = script(&["--time", "2,1"]);
+        assert_eq!((said.as_str(), code), ("rtrace: --time: `2,1` ends before it begins\n", Some(125)));
+    }
+}
+
+#[test]
 fn shares_of_recordings_of_perf_are_those_of_their_times() {
     let name = format!("{RECORDINGS}/aarch64.perf-trace.data");
     let lines = |span: &[&str]| {
@@ -167,6 +207,9 @@ fn a_damaged_recording_is_shown_as_far_as_it_can_be_read_and_the_message_says_wh
     assert!(text.lines().count() > 10 && said.contains("the recorder was killed, or could not write"), "{said}");
     assert_eq!(code, Some(0));
     assert_eq!(said_of(directory.path(), &killed, &["--strict"]).2, Some(124));
+    let script = rtrace_itself(&["script", "-i", directory.path().join("damaged.data").to_str().unwrap()]);
+    assert!(script.stdout.len() > 1000 && String::from_utf8_lossy(&script.stderr).contains("the recorder was killed"));
+    assert_eq!(script.status.code(), Some(0));
 
     // A part of it is asked for: there is no index, and a share of an unknown whole is nothing.
     let (_, said, code) = said_of(directory.path(), &killed, &["--time", "0,"]);
@@ -244,7 +287,7 @@ fn the_numbers_of_a_report_are_those_of_the_lines() {
             let text = String::from_utf8(run.stdout).unwrap();
             text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()).collect::<Vec<_>>()
         };
-        for options in [&[][..], &["-e", "write,read"], &["--failure"]] {
+        for options in [&[][..], &["-e", "write,read"], &["--failure"], &["--time", "0.1ms,5ms"]] {
             let report = json(&[&["report", "-i", name, "--json"], options].concat());
             let lines = json(&[&["-i", name, "--json", "-o", "-"], options].concat());
             let sum = |key: &str| {

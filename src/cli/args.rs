@@ -102,6 +102,10 @@ pub enum Sub {
         /// The recording
         #[arg(short, long, value_name = "FILE", default_value = "rtrace.data", value_hint = clap::ValueHint::FilePath)]
         input: PathBuf,
+        /// Print only the records of this part of the recording: seconds as the lines have them, times since its
+        /// beginning with units (20ms), times of day or shares (10%,20%); either may be empty
+        #[arg(long, value_name = "FROM,TO")]
+        time: Option<String>,
     },
     /// List the events of a recording
     Evlist {
@@ -273,6 +277,10 @@ pub struct ReportArgs {
     /// The recording, of rtrace or of perf
     #[arg(short, long, value_name = "FILE", default_value = "rtrace.data", value_hint = clap::ValueHint::FilePath)]
     pub input: PathBuf,
+    /// Show only calls that ended in this part of the recording: seconds since the first event, times with units
+    /// (20ms), times of day or shares (10%,20%); either may be empty
+    #[arg(long, value_name = "FROM,TO")]
+    pub time: Option<String>,
     /// Order call paths by the total time of their calls, their number, their average time, or by name
     #[arg(long, value_name = "KEY", default_value = "time")]
     pub sort: SortArg,

@@ -31,7 +31,7 @@ fn fallible(request: &Request) -> anyhow::Result<ExitCode> {
         Request::Trace(trace) => run::trace(trace),
         Request::Replay(request) => replay(request),
         Request::Diff { recordings, selection, format } => diff::print(recordings, selection, *format),
-        Request::Script(recording) => script::print(recording),
+        Request::Script { recording, span } => script::print(recording, span.as_ref()),
         Request::EventList { recording, what } => evlist::print(recording, *what),
         Request::Convert(request) => run::convert(request),
         Request::List { what, glob, format } => list::list(*what, glob.as_deref(), *format),

@@ -20,7 +20,7 @@ use super::words;
 use crate::request::{
     self, AnswerFormat, Conversion, EventSelection, EventsOf, Item, Listing, Request, Selector, Setup, Target, TimeSpan, Trace,
 };
-use crate::show::Style;
+use crate::show::{Style, TimeFormat};
 use crate::text::near;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -100,7 +100,10 @@ fn request_of_subcommand(subcommand: Sub) -> Result<Request, Stop> {
         Sub::Check { setup: false, json, .. } => Ok(Request::Check(answer_format(json))),
         Sub::Check { group, program, .. } => setup(group, program),
         Sub::Probe { what } => Ok(Request::Probe(probe::probing(what))),
-        Sub::Script { input } => Ok(Request::Script(input)),
+        Sub::Script { input, time } => {
+            let span = time.map(|text| span(&text, TimeFormat::Monotonic)).transpose()?;
+            Ok(Request::Script { recording: input, span })
+        }
         Sub::Evlist { input, verbose, trace_fields } => {
             Ok(Request::EventList { recording: input, what: EventsOf { attributes: verbose, fields: trace_fields } })
         }
@@ -127,6 +130,10 @@ fn setup(group: String, program: Option<PathBuf>) -> Result<Request, Stop> {
 
 fn wrong(text: impl Into<String>) -> Stop {
     Stop::Wrong(text.into())
+}
+
+fn span(text: &str, format: TimeFormat) -> Result<TimeSpan, Stop> {
+    TimeSpan::parse(text, format).map_err(|why| wrong(format!("--time: {why}")))
 }
 
 fn matches(words: &[OsString]) -> Result<ArgMatches, Stop> {
@@ -289,10 +296,10 @@ fn trace(cli: Cli, matches: &ArgMatches, config: &Config, around: &Surroundings)
     if cli.output.lossless {
         target::refuse_not_delayed(&cli)?;
     }
-    let span = cli.lines.time_span.as_ref().map(|text| TimeSpan::parse(text, show.time)).transpose();
+    let span = cli.lines.time_span.as_ref().map(|text| span(text, show.time)).transpose()?;
     Ok(Trace {
         what,
-        span: span.map_err(|why| wrong(format!("--time: {why}")))?,
+        span,
         show,
         graphs: graphs::graphs(&cli)?,
         output: show::output(&cli, config, around)?,

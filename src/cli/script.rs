@@ -3,12 +3,13 @@
 mod body;
 
 use super::ExitCode;
-use crate::event::Synthesized;
-use crate::recording::Reader;
+use crate::event::{Synthesized, Time};
+use crate::recording::{Damage, Reader};
+use crate::request::TimeSpan;
 use crate::session::EventTable;
 use crate::source::{Body, Input, Merge, Record};
 use crate::text::escape;
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -19,14 +20,18 @@ const WRITE_BYTES: usize = 1 << 16;
 /// The most comms that are remembered, by thread.
 const COMMS_MAX: usize = 1 << 20;
 
-/// Prints the records in the order of their times.
+/// Prints the records in the order of their times: those in the span, or all.
 ///
 /// # Errors
-/// The recording cannot be read, or stdout cannot be written.
-pub fn print(path: &Path) -> anyhow::Result<ExitCode> {
+/// The recording cannot be read, the span means nothing in it, or stdout cannot be written.
+pub fn print(path: &Path, span: Option<&TimeSpan>) -> anyhow::Result<ExitCode> {
     let mut reader = Reader::open(path)?;
     let table = reader.begin().session.events.clone();
-    let mut script = Script { table: &table, comms: FxHashMap::default(), out: Vec::new() };
+    let part = span.map(|span| Part::of(span, &reader)).transpose()?.unwrap_or_default();
+    if let Err(why) = part.from.map_or(Ok(()), |from| reader.pass_over(from)) {
+        crate::say!("rtrace: {why}");
+    }
+    let mut script = Script { table: &table, part, has_printed: false, is_over: false, comms: FxHashMap::default(), out: Vec::new() };
     let mut merge = Merge::new();
     while let Some(input) = reader.next_input() {
         match input {
@@ -40,19 +45,46 @@ pub fn print(path: &Path) -> anyhow::Result<ExitCode> {
         if script.out.len() >= WRITE_BYTES && !script.write()? {
             return Ok(ExitCode::Success);
         }
+        if script.is_over {
+            break;
+        }
     }
     merge.release_all(&table, usize::MAX, |record| script.record(&record));
     script.write()?;
+    if let Some(span) = span.filter(|_| !script.has_printed) {
+        crate::say!("rtrace: {} has no records in --time {}", path.display(), span.text);
+    }
     let damages = reader.damages();
     for damage in damages {
         crate::say!("rtrace: {} is incomplete: {damage}", path.display());
     }
-    Ok(if damages.is_empty() { ExitCode::Success } else { ExitCode::Failed })
+    Ok(if damages.iter().any(Damage::is_failure) { ExitCode::Failed } else { ExitCode::Success })
+}
+
+/// The part of a recording whose records are printed; both ends belong to it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    from: Option<Time>,
+    to: Option<Time>,
+}
+
+impl Part {
+    /// Returns what a span means in this recording.
+    fn of(span: &TimeSpan, reader: &Reader) -> anyhow::Result<Part> {
+        let session = &reader.begin().session;
+        let bounds = span.bounds(session, reader.lasts()).map_err(|why| anyhow!(why))?;
+        Ok(Part { from: bounds.from.map(|from| from.at(session.started)), to: bounds.to.map(|to| to.at(session.started)) })
+    }
 }
 
 /// The records that were turned into lines.
 struct Script<'t> {
     table: &'t EventTable,
+    part: Part,
+    /// A record was in the part.
+    has_printed: bool,
+    /// A record was behind the part, so all later ones are.
+    is_over: bool,
     /// The comm of each thread.
     comms: FxHashMap<i32, Vec<u8>>,
     out: Vec<u8>,
@@ -73,6 +105,14 @@ impl Script<'_> {
     /// Adds the line of a record.
     fn record(&mut self, record: &Record) {
         self.name_tasks(&record.body);
+        // A bound that is copied from a line means the record of that line, whose time has further digits.
+        let shown = Time(record.time.0 - record.time.0 % 1000);
+        let is_behind = self.part.to.is_some_and(|to| shown > to);
+        self.is_over |= is_behind;
+        if is_behind || self.part.from.is_some_and(|from| record.time < from) {
+            return;
+        }
+        self.has_printed = true;
         let task = record.task;
         match self.comms.get(&task.tid) {
             Some(comm) => {

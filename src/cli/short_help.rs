@@ -4,7 +4,7 @@
 pub const SHORT_HELP: &str = "\
 rtrace [OPTIONS] [--] COMMAND [ARG]...     trace a command, its children and threads
 rtrace [OPTIONS] -p PID | -u USER | -a ... trace running tasks; a COMMAND then only sets how long
-rtrace record COMMAND | -i FILE | diff A B write a recording; show one; compare two
+rtrace record | -i FILE | report | diff    write a recording; show its lines; call paths; compare
 rtrace strace ... | list | check | probe   strace's options; what can be traced; what works; probes
 
   rtrace -e openat,close make              these syscalls only
@@ -37,6 +37,19 @@ mod tests {
         for line in SHORT_HELP.lines() {
             assert!(line.chars().count() <= 100, "{line}");
         }
+    }
+
+    #[test]
+    fn the_text_names_subcommands_that_exist() {
+        let command = crate::cli::args::command();
+        let lines = SHORT_HELP.lines().filter(|line| line.starts_with("rtrace record") || line.starts_with("rtrace strace"));
+        let words = lines.filter_map(|line| line.split("  ").next()).flat_map(|line| line.split([' ', '|']).skip(1));
+        let names: Vec<&str> = words.filter(|word| word.starts_with(|first: char| first.is_ascii_lowercase())).collect();
+        // A command line of strace is not parsed by clap.
+        for name in names.iter().filter(|name| **name != "strace") {
+            assert!(command.find_subcommand(name).is_some(), "{name}");
+        }
+        assert_eq!(names, ["record", "report", "diff", "strace", "list", "check", "probe"]);
     }
 
     #[test]

@@ -213,6 +213,11 @@ impl Follower {
         fds.into_iter().map(|(pid, fd)| ProcRead::Fd { pid, fd }).chain(tids.map(|tid| ProcRead::Task { tid })).collect()
     }
 
+    /// Returns the number of tasks whose reads have no result, and of which nothing else is known.
+    pub fn unnamed_tasks(&self) -> usize {
+        self.task_reads.awaited().filter(|tid| self.tasks.get(*tid).is_none()).count()
+    }
+
     /// Takes emitted calls back, to reuse their memory.
     pub fn recycle(&mut self, events: &mut Vec<Event>) {
         self.call_pool.recycle(events);

@@ -160,6 +160,11 @@ impl Engine {
         self.follower.gone()
     }
 
+    /// Returns the number of tasks that calls or signals name, and whose names nobody has read.
+    pub fn unnamed_tasks(&self) -> usize {
+        self.follower.unnamed_tasks()
+    }
+
     /// Returns the state of all tasks at the stream's present time.
     pub fn tasks(&self) -> &Tasks {
         &self.follower.tasks

@@ -2,7 +2,7 @@
 
 use crate::beauty::stamp::origin_of;
 use crate::event::{Event, Time};
-use crate::request::{Bound, Bounds};
+use crate::request::Bounds;
 use crate::session::{Scope, Session};
 
 /// A span, and the moment from which its relative bounds count.
@@ -24,26 +24,19 @@ impl Span {
     pub fn has(&mut self, event: &Event, session: &Session) -> bool {
         self.origin = self.origin.or_else(|| origin_of(event, session));
         let origin = self.origin.unwrap_or(session.started);
-        let is_behind = self.bounds.from.is_none_or(|from| at(from, origin) <= event.time);
-        is_behind && self.bounds.to.is_none_or(|to| event.time <= at(to, origin))
+        let is_behind = self.bounds.from.is_none_or(|from| from.at(origin) <= event.time);
+        is_behind && self.bounds.to.is_none_or(|to| event.time <= to.at(origin))
     }
 
     /// Returns whether no event can be in the span that is not older than `now`.
     pub fn is_over(&self, now: Time) -> bool {
-        self.bounds.to.zip(self.origin).is_some_and(|(to, origin)| at(to, origin) < now)
+        self.bounds.to.zip(self.origin).is_some_and(|(to, origin)| to.at(origin) < now)
     }
 
     /// Returns when the span begins, if it does not begin with the recording, and if no earlier line is needed to know
     /// what time stamps count from.
     pub fn begin(&self) -> Option<Time> {
-        self.bounds.from.zip(self.origin).map(|(from, origin)| at(from, origin))
-    }
-}
-
-fn at(bound: Bound, origin: Time) -> Time {
-    match bound {
-        Bound::At(time) => time,
-        Bound::Since(nanoseconds) => Time(origin.0.saturating_add(nanoseconds)),
+        self.bounds.from.zip(self.origin).map(|(from, origin)| from.at(origin))
     }
 }
 
@@ -51,6 +44,7 @@ fn at(bound: Bound, origin: Time) -> Time {
 mod tests {
     use super::*;
     use crate::event::{EventKind, TaskEnd};
+    use crate::request::Bound;
 
     #[test]
     fn both_ends_belong_to_the_span() {

@@ -1,15 +1,13 @@
 //! Opens a recording, of rtrace or of perf.
 
 use super::fact::{self, Begin};
+use super::features;
 use super::files::RecordedFiles;
-use super::layout::{HEADER_BYTES, Header};
 use super::of_perf::{PerfReader, Programs, event_ids};
 use super::reader::{Damage, KernelSymbols, NoIndex, Reader};
-use super::record_stream::Regular;
 use crate::event::Time;
 use crate::source::{Input, Round};
 use anyhow::{Context, anyhow};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// An open recording.
@@ -27,17 +25,14 @@ impl AnyReader {
     /// The file cannot be read, is no recording, or has nothing that rtrace can show.
     pub fn open(path: &Path) -> anyhow::Result<AnyReader> {
         let name = path.display();
-        let Regular { file, size } = Regular::open(path)?;
-        let mut bytes = [0; HEADER_BYTES as usize];
-        file.read_exact_at(&mut bytes, 0).map_err(|_| anyhow!("{name} is no recording: it has only {size} bytes"))?;
-        let header = Header::parse(&bytes).map_err(|why| anyhow!("{name} {why}"))?;
+        let (file, header) = features::open(path)?;
         // A file of rtrace has an event of rtrace. One with damaged attributes is read by its facts.
         let is_own = event_ids(&file, &header).is_none_or(|mut ids| ids.any(|id| id == fact::EVENT_ID));
         if is_own {
-            let reader = Reader::new(Box::new(Regular { file, size })).with_context(|| format!("{name} cannot be shown"))?;
+            let reader = Reader::new(Box::new(file)).with_context(|| format!("{name} cannot be shown"))?;
             return Ok(AnyReader::Own(Box::new(reader)));
         }
-        let reader = PerfReader::open(file, &header, size).map_err(|why| anyhow!("{name} {why}"))?;
+        let reader = PerfReader::open(file, &header).map_err(|why| anyhow!("{name} {why}"))?;
         Ok(AnyReader::Perf(Box::new(reader)))
     }
 

@@ -2,8 +2,8 @@
 
 use super::features::{self, Features, section};
 use super::layout::{ATTR_BYTES_MIN, Header, Section, feature};
+use crate::stack::symbols::ReadAt;
 use anyhow::anyhow;
-use std::fs::File;
 use std::path::Path;
 
 /// The most events of a file. An event has an index of 16 bits.
@@ -54,14 +54,14 @@ pub fn attributes(path: &Path) -> anyhow::Result<Vec<EventAttributes>> {
 ///
 /// # Errors
 /// A clause that continues the name of the file.
-pub fn events(file: &File, header: &Header) -> Result<Vec<EventAttributes>, String> {
+pub fn events(file: &dyn ReadAt, header: &Header) -> Result<Vec<EventAttributes>, String> {
     // An entry ends with the section of the event's identifiers, in 16 bytes.
     let entry = header.attr_bytes;
     if !(ATTR_BYTES_MIN as u64 + 16..=ATTR_BYTES_MAX).contains(&entry) || header.attrs.size / entry > EVENTS_MAX {
         return Err("has a table of events of an impossible size".to_owned());
     }
     let table = section(file, header.attrs)?;
-    let mut left = file.metadata().map_or(0, |meta| meta.len());
+    let mut left = file.size();
     let mut events = Vec::new();
     for entry in table.chunks_exact(entry as usize) {
         let (attr, place) = entry.split_at(entry.len() - 16);
@@ -95,12 +95,10 @@ fn described(bytes: &[u8]) -> Vec<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::io::Write;
 
     #[test]
     fn tables_of_events_outside_the_file_are_refused() {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&[7; 100]).unwrap();
+        let file = [7; 100];
         let header = |attr_bytes, size| Header { attr_bytes, attrs: Section { offset: 0, size }, ..Header::default() };
         for wrong in [header(0, 80), header(79, 80), header(80, u64::MAX), header(1 << 17, 1 << 17)] {
             assert!(events(&file, &wrong).unwrap_err().contains("of an impossible size"), "{wrong:?}");
@@ -114,8 +112,7 @@ mod tests {
         const COUNT: usize = 50;
         let size = COUNT * 80;
         let entry = [&[0; 64][..], &Section { offset: 0, size: size as u64 / 2 }.to_bytes()].concat();
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&entry.repeat(COUNT)).unwrap();
+        let file = entry.repeat(COUNT);
         let header = |count: usize| Header { attr_bytes: 80, attrs: Section { offset: 0, size: 80 * count as u64 }, ..Header::default() };
         assert_eq!(events(&file, &header(2)).map(|events| events[1].ids.len()), Ok(size / 16));
         assert_eq!(events(&file, &header(3)), Err("has more identifiers of events than bytes".to_owned()));

@@ -74,6 +74,9 @@ pub struct Begin {
     /// The recorder read what source lines need, of the files that processes mapped.
     #[serde(default)]
     pub has_lines: bool,
+    /// The recorder had no engine, so nobody asked for what the stream lacks, and there is no [`Fact::Answer`].
+    #[serde(default)]
+    pub lacks_answers: bool,
 }
 
 impl Fact {

@@ -1,27 +1,27 @@
 //! Reads the feature sections of a file, and other parts of it outside the records.
 
 use super::layout::{HEADER_BYTES, Header, Section, feature};
+use super::record_stream::Regular;
 use super::sections::About;
 use crate::event::Abi;
 use crate::session::Session;
-use anyhow::{Context, anyhow};
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use crate::stack::symbols::ReadAt;
+use anyhow::anyhow;
 use std::path::Path;
 
-/// The largest section that is read into memory. The formats of all events of a kernel have some 5 MiB.
+/// The largest section that is read into memory. The formats of all events of a kernel have some 5 MiB, and the index
+/// of some TiB of records has this size.
 const SECTION_MAX: u64 = 256 << 20;
 
 /// The feature sections of a file.
-#[derive(Debug)]
 pub struct Features<'a> {
-    file: &'a File,
+    file: &'a dyn ReadAt,
     table: Vec<(u32, Section)>,
 }
 
 impl Features<'_> {
     /// Finds the feature sections of a file with this header. One that was not completed has none.
-    pub fn find<'a>(file: &'a File, header: &Header) -> Features<'a> {
+    pub fn find<'a>(file: &'a dyn ReadAt, header: &Header) -> Features<'a> {
         let table = if header.data.size == 0 { Vec::new() } else { feature_table(file, header) };
         Features { file, table }
     }
@@ -52,14 +52,20 @@ impl Features<'_> {
 ///
 /// # Errors
 /// The file cannot be read, or is no perf.data file.
-pub fn open(path: &Path) -> anyhow::Result<(File, Header)> {
-    let name = path.display();
-    let file = File::open(path).with_context(|| format!("cannot open the recording {name}"))?;
-    let size = file.metadata().with_context(|| format!("cannot read the recording {name}"))?.len();
-    let mut bytes = [0; HEADER_BYTES as usize];
-    file.read_exact_at(&mut bytes, 0).map_err(|_| anyhow!("{name} is no recording: it has only {size} bytes"))?;
-    let header = Header::parse(&bytes).map_err(|why| anyhow!("{name} {why}"))?;
+pub fn open(path: &Path) -> anyhow::Result<(Regular, Header)> {
+    let file = Regular::open(path)?;
+    let header = header(&file).map_err(|why| anyhow!("{} {why}", path.display()))?;
     Ok((file, header))
+}
+
+/// Reads the header of a file.
+///
+/// # Errors
+/// The file is no perf.data file: a clause that continues its name.
+pub fn header(file: &dyn ReadAt) -> Result<Header, String> {
+    let mut bytes = [0; HEADER_BYTES as usize];
+    file.read_at(0, &mut bytes).map_err(|_| format!("is no recording: it has only {} bytes", file.size()))?;
+    Ok(Header::parse(&bytes)?)
 }
 
 /// Returns what a recording says about the machine and the run. What its feature sections lack is taken from the
@@ -87,7 +93,7 @@ pub fn about(path: &Path, session: &Session) -> About {
 }
 
 /// Returns the places of the feature sections.
-fn feature_table(file: &File, header: &Header) -> Vec<(u32, Section)> {
+fn feature_table(file: &dyn ReadAt, header: &Header) -> Vec<(u32, Section)> {
     let numbers: Vec<u32> = header.feature_numbers().collect();
     let place = Section { offset: header.data.offset.saturating_add(header.data.size), size: 16 * numbers.len() as u64 };
     let table = section(file, place).unwrap_or_default();
@@ -98,8 +104,8 @@ fn feature_table(file: &File, header: &Header) -> Vec<(u32, Section)> {
 ///
 /// # Errors
 /// A clause that continues the name of the file.
-pub fn section(file: &File, section: Section) -> Result<Vec<u8>, String> {
-    let size = file.metadata().map_or(0, |meta| meta.len());
+pub fn section(file: &dyn ReadAt, section: Section) -> Result<Vec<u8>, String> {
+    let size = file.size();
     if section.offset.checked_add(section.size).is_none_or(|end| end > size) {
         return Err(format!("says that it has {} bytes at offset {}, but it ends at byte {size}", section.size, section.offset));
     }
@@ -107,7 +113,7 @@ pub fn section(file: &File, section: Section) -> Result<Vec<u8>, String> {
         return Err(format!("has a section of {} bytes at offset {}; rtrace reads up to {SECTION_MAX}", section.size, section.offset));
     }
     let mut bytes = vec![0; section.size as usize];
-    file.read_exact_at(&mut bytes, section.offset).map_err(|error| format!("cannot be read: {error}"))?;
+    file.read_at(section.offset, &mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
     Ok(bytes)
 }
 
@@ -120,11 +126,12 @@ mod tests {
     fn sections_outside_the_file_are_refused() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[7; 100]).unwrap();
+        let mut file = Regular { file, size: 100 };
         assert_eq!(section(&file, Section { offset: 90, size: 10 }).unwrap(), [7; 10]);
         for (offset, size) in [(90, 11), (u64::MAX, 1), (0, u64::MAX)] {
             assert!(section(&file, Section { offset, size }).unwrap_err().contains("but it ends at byte 100"));
         }
-        file.set_len(SECTION_MAX + 1).unwrap();
+        file.size = SECTION_MAX + 1;
         assert!(section(&file, Section { offset: 0, size: SECTION_MAX + 1 }).unwrap_err().contains("rtrace reads up to"));
     }
 }

@@ -23,13 +23,13 @@ use super::record_stream::{RecordStream, Regular};
 use super::round_builder::RoundBuilder;
 use crate::event::{EventIndex, Synthesized, Time};
 use crate::source::{Input, Round, frame};
+use crate::stack::symbols::ReadAt;
 use normalize::{Normalized, Normalizer};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::sync::PoisonError;
 
 /// Returns the identifiers of a file's events; `None` if they cannot be read.
-pub fn event_ids(file: &File, header: &Header) -> Option<impl Iterator<Item = u64>> {
+pub fn event_ids(file: &dyn ReadAt, header: &Header) -> Option<impl Iterator<Item = u64>> {
     attrs::events(file, header).ok().map(|events| events.into_iter().flat_map(|event| event.ids))
 }
 
@@ -78,17 +78,16 @@ struct Lost {
 }
 
 impl PerfReader {
-    /// Opens a recording with this header, and reads how its stream is to be read. The file has `size` bytes.
+    /// Opens a recording with this header, and reads how its stream is to be read.
     ///
     /// # Errors
     /// The file is damaged, or has nothing that rtrace can show: a clause that continues the name of the file.
-    pub fn open(file: File, header: &Header, size: u64) -> Result<PerfReader, String> {
-        let session::Found { session, selection, normalizer, side_band, has_wall_clock, lasts, programs } =
-            session::read(&file, header, size)?;
+    pub fn open(file: Regular, header: &Header) -> Result<PerfReader, String> {
+        let session::Found { session, selection, normalizer, side_band, has_wall_clock, lasts, programs } = session::read(&file, header)?;
         let begin = Begin { version: String::new(), selection, session, ..Begin::default() };
         Ok(PerfReader {
             begin,
-            stream: RecordStream::new(Box::new(Regular { file, size }), header.data),
+            stream: RecordStream::new(Box::new(file), header.data),
             normalizer,
             side_band,
             has_wall_clock,

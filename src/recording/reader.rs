@@ -4,9 +4,10 @@
 //! a [`Damage`] with the place, and memory is bounded by the largest round that rtrace writes.
 
 use super::fact::{self, Assembler, Begin, Fact};
+use super::features::{self, Features};
 use super::files::RecordedFiles;
 use super::index::Index;
-use super::layout::{HEADER_BYTES, Header, Section, feature, kind};
+use super::layout::{Header, feature, kind};
 use super::record_stream::{FileRecord, RecordStream, Regular};
 use super::round_builder::RoundBuilder;
 use super::sections::sample_times;
@@ -20,9 +21,6 @@ use crate::stack::symbols::ReadAt;
 use anyhow::{Context, anyhow, bail};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The largest section that is read: the index of some TiB of records.
-const SECTION_MAX: u64 = 256 << 20;
 
 /// The largest round. The rings together are smaller.
 const ROUND_MAX: usize = 1 << 30;
@@ -87,6 +85,14 @@ pub enum Damage {
     },
 }
 
+impl Damage {
+    /// Returns whether something is wrong that makes a command fail. A recording whose recorder was killed is used as
+    /// far as it goes.
+    pub fn is_failure(&self) -> bool {
+        *self != Damage::NotFinished
+    }
+}
+
 /// The place of /proc/kallsyms of the traced machine, which is empty until the recording has it.
 pub type KernelSymbols = Arc<Mutex<Option<Vec<u8>>>>;
 
@@ -94,10 +100,10 @@ pub type KernelSymbols = Arc<Mutex<Option<Vec<u8>>>>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoIndex {
     /// The recording was not completed.
-    #[error("it was not completed, so it has no index")]
+    #[error("all of the recording before the span of --time is read, because it was not completed, so it has no index")]
     NotFinished,
     /// The section is not there, or is not that of these records.
-    #[error("its index is damaged or missing")]
+    #[error("all of the recording before the span of --time is read, because its index is damaged or missing")]
     Damaged,
 }
 
@@ -139,10 +145,7 @@ impl Reader {
     /// # Errors
     /// It is no recording of rtrace, or its beginning is damaged.
     pub fn new(file: Box<dyn ReadAt>) -> anyhow::Result<Reader> {
-        let mut bytes = [0; HEADER_BYTES as usize];
-        let size = file.size();
-        file.read_at(0, &mut bytes).map_err(|_| anyhow!("it is no recording: it has only {size} bytes"))?;
-        let header = Header::parse(&bytes).map_err(|why| anyhow!("it {why}"))?;
+        let header = features::header(file.as_ref()).map_err(|why| anyhow!("it {why}"))?;
         let mut reader = Reader {
             stream: Some(RecordStream::new(file, header.data)),
             header,
@@ -221,21 +224,9 @@ impl Reader {
         self.stream.as_ref().map_or(0, RecordStream::passed_calls)
     }
 
-    /// Returns the bytes of a feature section; `None` if it is not there, or not inside the file.
+    /// Returns the bytes of a feature section; `None` if it is not there, or cannot be read.
     fn section(&self, number: u32) -> Option<Vec<u8>> {
-        let file = self.stream.as_ref()?.file();
-        let place = self.header.feature_numbers().position(|known| known == number)? as u64;
-        let table = self.header.data.offset.checked_add(self.header.data.size)?;
-        let mut entry = [0; 16];
-        file.read_at(table.checked_add(16 * place)?, &mut entry).ok()?;
-        let section = Section::from_bytes(entry);
-        let is_inside = section.offset.checked_add(section.size).is_some_and(|end| end <= file.size());
-        if !is_inside || section.size > SECTION_MAX {
-            return None;
-        }
-        let mut bytes = vec![0; section.size as usize];
-        file.read_at(section.offset, &mut bytes).ok()?;
-        Some(bytes)
+        Features::find(self.stream.as_ref()?.file(), &self.header).bytes(number).ok().flatten()
     }
 
     /// Takes the emptied buffers of chunks for reuse.
@@ -310,19 +301,14 @@ impl Reader {
             Some(recent) => recent,
             None => self.event(&record.frame)?,
         };
-        let packed = event.is_packed.then(|| PackedRecord::parse(record.frame, event.layout));
-        let cpu = packed.map_or_else(|| cpu_at(&record.frame, event.cpu_at), |packed| packed.map(|packed| packed.cpu));
-        let Some(cpu) = cpu else {
-            self.damages.extend(packed.map(|_| Damage::Packed { at }));
-            return None;
-        };
-        match packed.flatten() {
-            Some(packed) => {
+        match event.form {
+            RecordForm::Plain { cpu_at } => self.round.record(self::cpu_at(&record.frame, cpu_at)?, record.bytes),
+            RecordForm::Packed { layout } => {
                 let unpacker = &self.unpacker;
-                let is_whole = self.round.append(cpu, |bytes| packed.append(unpacker, bytes).is_some());
+                let is_whole = PackedRecord::parse(record.frame, layout)
+                    .is_some_and(|packed| self.round.append(packed.cpu, |bytes| packed.append(unpacker, bytes).is_some()));
                 self.damages.extend((!is_whole).then_some(Damage::Packed { at }));
             }
-            None => self.round.record(cpu, record.bytes),
         }
         if self.round.bytes() > ROUND_MAX {
             self.damages.push(Damage::Endless { at });
@@ -338,12 +324,13 @@ impl Reader {
         let id = if is_sample { frame.body.first_chunk() } else { frame.body.last_chunk() };
         let id = u64::from_le_bytes(*id?);
         let layout = table.get(*table.ids.get(&id)?)?.sample_type;
-        let cpu_at = match is_sample {
+        let form = match is_sample {
+            _ if is_packed(layout) => RecordForm::Packed { layout },
             // The CPU follows identifier, task and time, and what else the layout has before it.
-            true => 24 + 8 * (layout & (field::IP | field::ADDR)).count_ones() as usize,
-            false => frame.body.len().checked_sub(16)?,
+            true => RecordForm::Plain { cpu_at: 24 + 8 * (layout & (field::IP | field::ADDR)).count_ones() as usize },
+            false => RecordForm::Plain { cpu_at: frame.body.len().checked_sub(16)? },
         };
-        let event = RecentEvent { id, layout, is_packed: is_packed(layout), cpu_at };
+        let event = RecentEvent { id, form };
         if is_sample {
             self.recent_event = Some(event);
         }
@@ -398,12 +385,17 @@ fn cpu_at(frame: &Frame, at: usize) -> Option<u32> {
 struct RecentEvent {
     /// Its identifier.
     id: u64,
-    /// The layout of its samples.
-    layout: u64,
-    /// Its records are packed.
-    is_packed: bool,
-    /// Where the record has its CPU, if it is not packed.
-    cpu_at: usize,
+    /// The form of the record.
+    form: RecordForm,
+}
+
+/// The form in which a record of an event is in the file.
+#[derive(Clone, Copy, Debug)]
+enum RecordForm {
+    /// As in the ring, with its CPU at this offset of the body.
+    Plain { cpu_at: usize },
+    /// Packed. The ring has this layout.
+    Packed { layout: u64 },
 }
 
 impl RecentEvent {

@@ -51,6 +51,16 @@ pub enum Bound {
     Since(u64),
 }
 
+impl Bound {
+    /// Returns the time of this moment if relative time stamps count from `origin`.
+    pub fn at(self, origin: Time) -> Time {
+        match self {
+            Bound::At(time) => time,
+            Bound::Since(nanoseconds) => Time(origin.0.saturating_add(nanoseconds)),
+        }
+    }
+}
+
 /// The bounds of a span in a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
@@ -87,9 +97,11 @@ impl TimeSpan {
     /// recording has them.
     ///
     /// # Errors
-    /// A share is asked for, and the recording does not say how long it lasts: a sentence.
+    /// A share is asked for, and the recording does not say how long it lasts: a sentence that begins with the option.
     pub fn bounds(&self, session: &Session, lasts: Option<(Time, Time)>) -> Result<Bounds, String> {
-        let one = |moment: Option<Moment>| moment.map(|moment| moment.bound(session, lasts)).transpose();
+        let one = |moment: Option<Moment>| {
+            moment.map(|moment| moment.bound(session, lasts)).transpose().map_err(|why| format!("--time {}: {why}", self.text))
+        };
         Ok(Bounds { from: one(self.from)?, to: one(self.to)? })
     }
 }

@@ -7,7 +7,7 @@
 use super::record;
 use crate::engine::Engine;
 use crate::event::{Abi, Call, EntryState, Event, EventIndex, EventKind, ExitState, TaskId};
-use crate::recording::{AnyReader, TracingData, Writer, about};
+use crate::recording::{AnyReader, Damage, TracingData, Writer, about};
 use crate::request::Conversion;
 use crate::say;
 use crate::session::{EventSpec, EventTable, Role, Terms};
@@ -75,7 +75,7 @@ pub fn convert(request: &Conversion) -> anyhow::Result<ExitCode> {
     let totals = writer.finish().with_context(failed)?;
     say!("rtrace: converted {} calls in {name} ({} bytes)", count.calls, totals.bytes);
     say_left_out(&reader, &count);
-    Ok(if reader.damages().is_empty() { ExitCode::Success } else { ExitCode::Failed })
+    Ok(if reader.damages().iter().any(Damage::is_failure) { ExitCode::Failed } else { ExitCode::Success })
 }
 
 /// Says what the file lacks.

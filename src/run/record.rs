@@ -85,6 +85,7 @@ pub fn head((request, recording): (&Trace, &Recording), plan: &Plan, session: &S
         session: session.clone(),
         of_all: matches!(plan.targets, Targets::SystemWide),
         has_lines: request.graphs.lines || request.graphs.inlined,
+        lacks_answers: recording.is_alone,
         ..Begin::default()
     };
     let attrs: Vec<_> = plan

@@ -20,7 +20,7 @@ use crate::recording::{AnyReader, Damage};
 use crate::request::{Trace, select};
 use crate::say;
 use crate::session::{PathNames, Session};
-use crate::show::{Show, Style, TimeFormat};
+use crate::show::{Mode, Show, Style, TimeFormat};
 use crate::sink::output::Output;
 use crate::source::{Input, Round};
 use crate::stack::naming::{Fetch, Naming, Wanted};
@@ -67,6 +67,7 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
     let has_threads = span.is_none() && engine.library().is_none() && std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
     let work = Work::new(session, engine, shown, sinks.create(), (naming, Programs::unanswered)).deferring(request.graphs.names_at_end);
     let mut work = if has_threads { work.apart().context("cannot create the thread that writes the output")? } else { work };
+    let shows_names = reader.begin().lacks_answers && matches!(request.show.mode, Mode::Lines | Mode::Both) && !request.run.quiet;
     let mut source = Source::new(reader, has_threads).context("cannot create the thread that reads the recording")?;
     let mut events = Vec::new();
     while let Some(input) = source.next_input() {
@@ -82,7 +83,7 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
         if let Some(begin) = work.span_begin().filter(|_| may_pass_over) {
             may_pass_over = false;
             if let Err(why) = source.pass_over(begin) {
-                say!("rtrace: all of the recording before the span of --time is read, because {why}");
+                say!("rtrace: {why}");
             }
         }
     }
@@ -91,6 +92,9 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
     let outcome = work.finish(&mut events);
     let (damages, unreadable) = source.finish();
     say_missing("", &outcome.verdict, &programs);
+    if let Some(sentence) = sentences::unnamed_tasks(outcome.unnamed_tasks).filter(|_| shows_names) {
+        say!("rtrace: {sentence}");
+    }
     let failed = outcome.failed.as_ref().filter(|_| !outcome.is_quiet());
     if let Some(error) = failed {
         say!("rtrace: {}", without_error_numbers(&format!("{error:#}")));
@@ -103,7 +107,7 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
     Ok(match failed {
         Some(_) => ExitCode::Failed,
         None if request.run.strict && is_incomplete => ExitCode::Lost,
-        None if damages.iter().any(|damage| *damage != Damage::NotFinished) => ExitCode::Failed,
+        None if damages.iter().any(Damage::is_failure) => ExitCode::Failed,
         None => ExitCode::Success,
     })
 }
@@ -131,7 +135,7 @@ fn say_what_it_lacks(request: &Trace, reader: &AnyReader, programs: &Programs) {
 /// Returns the span of which events are shown.
 fn span(request: &Trace, session: &Session, reader: &AnyReader) -> anyhow::Result<Option<gate::Span>> {
     let Some(span) = &request.span else { return Ok(None) };
-    let bounds = span.bounds(session, reader.lasts()).map_err(|why| anyhow!("--time {}: {why}", span.text))?;
+    let bounds = span.bounds(session, reader.lasts()).map_err(|why| anyhow!(why))?;
     Ok(Some(gate::Span::new(bounds, session)))
 }
 

@@ -187,6 +187,18 @@ pub fn missing_programs(files: &[Vec<u8>]) -> Option<String> {
     ))
 }
 
+/// Returns a sentence about the tasks whose names a recorder without lines did not read.
+pub fn unnamed_tasks(number: usize) -> Option<String> {
+    let tasks = match number {
+        0 => return None,
+        1 => "the name of a task that is".to_owned(),
+        _ => format!("the names of {number} tasks that are"),
+    };
+    Some(format!(
+        "the recording lacks {tasks} named by calls or signals and not traced: `rtrace record` does not read such names, and `rtrace --record FILE` does"
+    ))
+}
+
 /// Returns the first of some paths, and the number of the others.
 fn listed(files: &[Vec<u8>]) -> Option<String> {
     let mut text: String = files.iter().take(FILES_MAX).map(|path| String::from_utf8_lossy(path)).collect::<Vec<_>>().join(", ");

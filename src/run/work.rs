@@ -30,6 +30,8 @@ const NAMES_WAIT: Duration = Duration::from_secs(60);
 pub struct Outcome {
     /// What the trace has, what it lacks, and why.
     pub verdict: Verdict,
+    /// The number of tasks that calls or signals name, and whose names nobody has read.
+    pub unnamed_tasks: usize,
     /// The error of the output.
     pub failed: Option<anyhow::Error>,
     /// The CPU time of the worker.
@@ -278,6 +280,6 @@ impl<F: Files + Clone> Work<F> {
         if sinks.has_failed() {
             verdict.give_up(given_up);
         }
-        Outcome { verdict, failed: sinks.close().err(), ..Outcome::default() }
+        Outcome { verdict, unnamed_tasks: engine.unnamed_tasks(), failed: sinks.close().err(), ..Outcome::default() }
     }
 }

@@ -200,6 +200,32 @@ fn check(machine: &Machine, row: &Row) {
     }
 }
 
+/// The sections that perf needs are written at the end. perf refuses recordings of its own that lack them, too.
+#[test]
+fn perf_refuses_the_recording_of_a_killed_recorder_and_reads_what_it_is_converted_to() {
+    let Some(machine) = Machine::shared() else { return };
+    let has_bpf = cfg!(feature = "bpf") && !machine.lacks(&[Need::BpfEngine]);
+    for engine in ["tracepoint", "bpf"].into_iter().filter(|engine| *engine != "bpf" || has_bpf) {
+        let script = format!(
+            "$rtrace record --engine {engine} -q -o killed.data dd if=/dev/zero of=/dev/null bs=1 count=5000000 >/dev/null 2>&1 &
+             until [ \"$(stat -c %s killed.data 2>/dev/null || echo 0)\" -gt 1000000 ]; do sleep 0.05; done; kill -KILL $!; wait
+             $rtrace convert --to perf-tracepoints -i killed.data -o c.data 2>said && grep -q 'the recorder was killed' said && sed -n 's/.*converted \\([0-9]*\\) calls.*/\\1/p' said"
+        );
+        let calls: usize = run(&machine, &script).stdout.trim().parse().expect("it is the number of calls");
+        assert!(calls > 1000, "{engine}: {calls}");
+        for perf in perfs(&machine) {
+            let refused = format!("for tool in script trace; do {perf} $tool -i killed.data 2>/dev/null && echo $tool read it; done; true");
+            assert_eq!(run(&machine, &refused).stdout, "", "{engine}, {perf}");
+            let read = format!(
+                "{perf} script -F event -i c.data 2>/dev/null >p.script && {perf} trace -i c.data >p.lines 2>&1 && wc -l <p.script"
+            );
+            assert_eq!(run(&machine, &read).stdout.trim(), (2 * calls).to_string(), "{engine}, {perf}");
+            let lines = String::from_utf8_lossy(&std::fs::read(machine.path("p.lines")).expect("it was written")).into_owned();
+            assert_eq!(lines.lines().filter(|line| !line.starts_with("WARNING")).count(), calls, "{engine}, {perf}");
+        }
+    }
+}
+
 /// The other direction: rtrace shows each call that perf recorded, with the fields that perf shows.
 #[test]
 fn rtrace_shows_the_fields_of_what_each_perf_recorded() {

@@ -2,7 +2,8 @@
 
 use crate::cgroup::Cgroup;
 use crate::compiled::compiled;
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
+use crate::needs::Need;
 use crate::trace::{Trace, shell, shell_with_engine};
 
 /// The options with which traces are recorded and shown.
@@ -135,13 +136,40 @@ fn traces_of_other_targets_are_shown_as_they_were_live() {
     }
 }
 
+/// Events of a tracefs instance: an event probe, and path names that are read when calls return. The recorder that
+/// shows nothing records the same.
+#[test]
+fn events_of_a_tracefs_instance_are_shown_as_they_were_live() {
+    let Some(machine) = Machine::shared() else { return };
+    let rows = [
+        ("$engine --probe 'e:path syscalls.sys_enter_openat' -e close", &[Need::Eprobes][..], "path("),
+        ("--engine tracepoint --strings-by eprobe -e openat", &[Need::Eprobes, Need::SyntheticEvents, Need::Histograms], "\"/etc\""),
+    ];
+    for (options, needs, line) in rows.iter().filter(|(_, needs, _)| !machine.lacks(needs)) {
+        for style in ["", "--json"] {
+            let script = format!(
+                "cd $dir && rm -f live shown data alone; $rtrace {options} {style} --no-pending -q --record data -o live ls /etc >/dev/null; \
+                 $rtrace {style} --no-pending -q -i data -o shown; diff live shown; $rtrace record {options} -q -o alone ls /etc >/dev/null; \
+                 for data in data alone; do $rtrace -q -i $data -o shown; grep -c -F '{line}' shown; done"
+            );
+            let said = shell_with_engine_at(&machine, &format!("dir={}; {script}", machine.dir().display()));
+            let counts: Vec<&str> = said.lines().collect();
+            assert!(counts.len() == 2 && counts[0] == counts[1] && counts[0] != "0", "{options} {style} {needs:?}: {said}");
+        }
+    }
+}
+
 /// Names of code that a program generated, and source lines, are in the recording, also of a recorder that shows
 /// nothing. The file with the names of the code is removed by the program.
 #[test]
 fn generated_code_and_source_lines_are_named_as_they_were_live() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O1", "-g", "-fno-omit-frame-pointer"], "stacks/chain.c", "chain") else { return };
-    let rows = [("made 7 5", "--call-graph dwarf", "made_function"), ("plain 7", "--call-graph dwarf --lines --inline", "chain.c:")];
+    let rows = [
+        ("made 7 5", "--call-graph dwarf", "made_function"),
+        ("dumped 7 5", "--call-graph dwarf", "made_function"),
+        ("plain 7", "--call-graph dwarf --lines --inline", "chain.c:"),
+    ];
     for (scene, options, name) in rows {
         let script = format!(
             "cd $dir && rm -f live shown data copy && cp {program} copy; $rtrace $engine -e lseek {options} --no-pending -q --record data -o live ./copy {scene} >/dev/null; \
@@ -275,6 +303,16 @@ fn objects(machine: &Machine, file: &str) -> Vec<String> {
     text.lines().filter(is_event).map(str::to_owned).collect()
 }
 
+/// Runs rtrace, and returns how many bytes it read by pread(2), as it reads recordings.
+fn bytes_read(machine: &Machine, words: &str) -> u64 {
+    let script = format!(
+        "cd {}; strace -f -e trace=pread64 -o reads $rtrace {words}; awk '/= [0-9]+$/ {{ sum += $NF }} END {{ print sum }}' reads",
+        machine.dir().display()
+    );
+    let said = shell_with_engine_at(machine, &script);
+    said.trim().parse().unwrap_or_else(|_| panic!("strace is not installed, or wrote no reads: {said}"))
+}
+
 #[test]
 fn a_span_of_a_long_recording_has_the_lines_of_the_whole_and_is_read_in_part() {
     let Some(machine) = Machine::shared() else { return };
@@ -286,27 +324,52 @@ fn a_span_of_a_long_recording_has_the_lines_of_the_whole_and_is_read_in_part() {
         );
         let size: u64 = shell_with_engine_at(&machine, &script).trim().parse().expect("it is the size of the recording");
         let whole = objects(&machine, "whole.jsonl");
-        let mut least = u64::MAX;
+        let (mut least, mut least_of_script) = (u64::MAX, u64::MAX);
+        let records = shell_with_engine_at(&machine, &format!("cd {}; $rtrace script -i long.data", machine.dir().display()));
         let time = |line: &str| line.split('"').nth(9).and_then(|time| time.parse().ok()).unwrap_or(0u64);
         for (first, last) in [(0, 5), (30, 31), (55, 60), (90, 91), (99, 100)] {
             let [from, to] = [first, last].map(|share| time(&whole[(whole.len() - 1) * share / 100]));
             let seconds = |time: u64| format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
-            let script = format!(
-                "cd {}; strace -f -e trace=pread64 -o reads $rtrace -q -i long.data --json -o part.jsonl --time-format monotonic \
-                 --time {},{}; awk '/= [0-9]+$/ {{ sum += $NF }} END {{ print sum }}' reads",
-                machine.dir().display(),
-                seconds(from),
-                seconds(to)
-            );
-            let said = shell_with_engine_at(&machine, &script);
-            least = least.min(said.trim().parse().expect("strace is installed, and wrote the reads"));
+            let span = format!("{},{}", seconds(from), seconds(to));
+            let words = format!("-q -i long.data --json -o part.jsonl --time-format monotonic --time {span}");
+            least = least.min(bytes_read(&machine, &words));
             let expected: Vec<&String> = whole.iter().filter(|line| (from..=to).contains(&time(line))).collect();
             let part = objects(&machine, "part.jsonl");
             assert!(part.iter().eq(expected.iter().copied()), "{packing} {first}: {} and {} lines", part.len(), expected.len());
+            least_of_script = least_of_script.min(bytes_read(&machine, &format!("script -i long.data --time {span} > part.script")));
+            let part = std::fs::read_to_string(machine.dir().join("part.script")).expect("it was written");
+            let lines = part.lines().count();
+            assert!(records.contains(&part) && lines >= expected.len(), "{packing} {first}: {lines} records and {} lines", expected.len());
         }
         // A MiB is read at once, which is all of a compressed recording of this size.
         assert!(size < 4 << 20 || least < size / 3, "{packing}: {least} of {size} bytes");
+        assert!(size < 4 << 20 || least_of_script < size / 3, "{packing}: {least_of_script} of {size} bytes");
     }
+}
+
+/// A recorder that shows nothing reads no names of tasks that are not traced. Nothing else differs, and a line says so.
+#[test]
+fn names_of_tasks_that_are_not_traced_are_in_a_recording_beside_lines_only() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = format!(
+        r#"cd {}; sleep 1000 & other=$!
+        printf 'trap "kill -0 %s; exit" USR1; echo $$ >pid; while :; do sleep 0.05; done' $other >script
+        run() {{ rm -f pid; "$@" -q -e kill --signals dash script >/dev/null & recorder=$!
+            until [ -s pid ]; do sleep 0.05; done; kill -USR1 $(cat pid); wait $recorder; }}
+        run $rtrace $engine --no-pending --record both -o live; run $rtrace record $engine -o alone; kill $other
+        for data in both alone; do $rtrace -i $data -o shown 2>>messages; grep -e 'kill(' -e ' SIGUSR1 ' shown; done; cat messages"#,
+        machine.dir().display()
+    );
+    let said = shell_with_engine_at(&machine, &script);
+    let lines: Vec<&str> = said.lines().collect();
+    let [signal, call, signal_alone, call_alone, message] = lines[..] else { panic!("{said}") };
+    assert!(signal.contains(" --- SIGUSR1 {") && call.contains(" (sleep), sig: 0)"), "{said}");
+    assert!(call_alone.contains(" kill(pid: ") && call_alone.contains(", sig: 0)") && !call_alone.contains("sleep"), "{said}");
+    // The BPF programs record the sender's name.
+    let has_sender = |line: &str| line.split_once("si_pid=").is_some_and(|(_, rest)| rest.split([',', '}']).next().unwrap().contains(" ("));
+    assert!(has_sender(signal) && has_sender(signal_alone) == (machine::engine() == "bpf"), "{said}");
+    let lacking = if machine::engine() == "bpf" { "the name of a task that is" } else { "the names of 2 tasks that are" };
+    assert!(message.starts_with(&format!("rtrace: the recording lacks {lacking} named by calls or signals and not traced: ")), "{said}");
 }
 
 /// The paths that the recorder names, and the numbers that it says.

@@ -3,6 +3,7 @@
 //! The programs make many times as many calls as the rings hold. Each tagged call has a number, so a call that is
 //! missing inside of a snapshot is seen.
 
+use crate::compiled::compiled;
 use crate::machine::{self, Machine};
 use crate::trace::shell_with_engine;
 use std::collections::BTreeMap;
@@ -183,6 +184,27 @@ fn tasks_have_the_names_that_they_got_long_before() {
         let ranges = contiguous(&lines);
         assert_eq!(ranges.len(), 2, "{}: {ranges:?}", file.display());
         assert!(lines.iter().filter(|line| line.contains("lseek(")).all(|line| line.contains("workload/")), "{:?}", lines.first());
+    }
+}
+
+/// The program was mapped before the oldest record that is kept, and is gone when the snapshot is shown.
+#[test]
+fn a_snapshot_has_the_stacks_of_its_calls() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2", "-fno-omit-frame-pointer"], "stacks/many.c", "many") else { return };
+    // close(2) of the C library has no frame, so the chain of frame pointers lacks its caller.
+    for (graph, has_caller) in [("dwarf,1K", true), ("fp", false)] {
+        let script = format!(
+            "rm -f data.*; cp {program} copy; recorder --snapshot-at-end -e close --call-graph {graph} ./copy 2 20000 && wait $pid; rm copy"
+        );
+        let (text, said) = run(&machine, &script);
+        let files = files(&machine);
+        assert_eq!((files.len(), text.as_str()), (1, ""), "{graph}: {said}");
+        let (lines, messages) = shown(&machine, &files[0], "");
+        let count = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
+        let calls = count(" close(");
+        assert!((100..40_000).contains(&calls), "{graph}: {calls} calls; {said}{messages}");
+        assert_eq!((count(" open_and_close "), count(" work ")), (calls * usize::from(has_caller), calls), "{graph}: {messages}{lines:?}");
     }
 }
 

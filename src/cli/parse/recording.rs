@@ -150,6 +150,7 @@ pub fn report(args: ReportArgs, matches: &ArgMatches, words: &[OsString], around
     cli.graphs.flamegraph = args.flamegraph;
     cli.graphs.stack_weight = if args.sort == SortArg::Count { WeightArg::Count } else { WeightArg::Time };
     cli.lines.json = args.json;
+    cli.lines.time_span = args.time;
     cli.output.output = Some(args.output.unwrap_or_else(|| "-".into()));
     cli.output.strict = args.strict;
     cli.run.common.quiet = args.quiet;

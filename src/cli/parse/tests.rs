@@ -6,8 +6,8 @@ mod sums;
 
 use super::*;
 use crate::request::filter::Expr;
-use crate::request::{Color, Engine, Faults, Order, ProbeCommand, Replay, Report, Setup, Sink, Target, TaskSelection, Weight};
-use crate::session::CallGraph;
+use crate::request::{Bound, Color, Engine, Faults, Order, ProbeCommand, Replay, Report, Setup, Sink, Target, TaskSelection, Weight};
+use crate::session::{CallGraph, Session};
 use crate::show::{Mode, Style, SummaryBy, TimeFormat};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -130,6 +130,9 @@ fn a_report_is_a_replay() {
     let again = with_selection(&recorded, &plain.words, &Surroundings { var: &|_| None, read: &|_| Ok(None), page_bytes: 4096 });
     let Ok(Request::Replay(again)) = again else { panic!("{again:?}") };
     assert_eq!((shown(&again), again.trace.what.items.len()), (shown(&plain), 1));
+    let part = report(&["report", "--time", "1.5,1.52s", "-i", "x"]).trace.span.expect("the option is given");
+    let bounds = part.bounds(&Session::default(), None).expect("it has no shares");
+    assert_eq!((bounds.from, bounds.to), (Some(Bound::Since(1_500_000_000)), Some(Bound::Since(1_520_000_000))));
     assert!(refused(&["report", "--percent-limit", "101"]).contains("between 0 and 100"));
     assert!(refused(&["report", "--inject", "read:error=EIO"]).contains("cannot be changed"));
     assert_eq!(argv(&traced(&["--", "report"]).target), ["report"]);

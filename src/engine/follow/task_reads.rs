@@ -30,6 +30,11 @@ impl TaskReads {
         })
     }
 
+    /// Returns the tasks whose requested reads have no result yet.
+    pub fn awaited(&self) -> impl Iterator<Item = i32> {
+        self.waiting.keys().copied()
+    }
+
     /// Returns whether a requested read has no result yet.
     pub fn is_awaited(&self, tid: i32) -> bool {
         self.waiting.contains_key(&tid)

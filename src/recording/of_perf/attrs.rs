@@ -4,8 +4,8 @@ use crate::kernel::format::Format;
 use crate::recording::attributes::{self, EventAttributes};
 use crate::recording::layout::{Header, sample_type};
 use crate::recording::tracing_data::TracingData;
+use crate::stack::symbols::ReadAt;
 use rustc_hash::FxHashMap;
-use std::fs::File;
 
 /// PERF_TYPE_SOFTWARE
 pub const SOFTWARE: u32 = 1;
@@ -61,7 +61,7 @@ impl PerfEvent {
 ///
 /// # Errors
 /// A clause that continues the name of the file.
-pub fn events(file: &File, header: &Header) -> Result<Vec<PerfEvent>, String> {
+pub fn events(file: &dyn ReadAt, header: &Header) -> Result<Vec<PerfEvent>, String> {
     let event = |of: EventAttributes| {
         let event = PerfEvent::parse(&of.bytes).ok_or("has events with incomplete attributes")?;
         Ok(PerfEvent { ids: of.ids, ..event })

@@ -16,7 +16,6 @@ use crate::session::{EventSpec, EventTable, Role, Scope, Session, Terms};
 use crate::source::frame::{self, field};
 use crate::stack::registers::Architecture;
 use std::collections::BTreeSet;
-use std::fs::File;
 
 /// How many records are searched for the tasks that perf recorded, and for the oldest sample.
 const RECORDS_MAX: usize = 1 << 18;
@@ -44,7 +43,7 @@ pub struct Found {
 ///
 /// # Errors
 /// The file is damaged, or has nothing that rtrace can show: a clause that continues its name.
-pub fn read(file: &File, header: &Header, size: u64) -> Result<Found, String> {
+pub fn read(file: &Regular, header: &Header) -> Result<Found, String> {
     if header.data.size == 0 {
         return Err("was not completed: perf was killed before it wrote what its records mean".to_owned());
     }
@@ -68,13 +67,8 @@ pub fn read(file: &File, header: &Header, size: u64) -> Result<Found, String> {
     let wall_clock = features.bytes(feature::CLOCK_DATA)?.and_then(|bytes| realtime_offset(&bytes));
     let lasts = features.bytes(feature::SAMPLE_TIME)?.and_then(|bytes| sample_times(&bytes));
     let normalizer = Normalizer::new(perf_events.iter().cloned().zip(indices).collect(), side_band, registers);
-    let begin = beginning(
-        RecordStream::new(
-            Box::new(Regular { file: file.try_clone().map_err(|error| format!("cannot be read: {error}"))?, size }),
-            header.data,
-        ),
-        &normalizer,
-    );
+    let again = Regular { file: file.file.try_clone().map_err(|error| format!("cannot be read: {error}"))?, size: file.size };
+    let begin = beginning(RecordStream::new(Box::new(again), header.data), &normalizer);
     let session = Session {
         realtime_offset: wall_clock.unwrap_or(0),
         abi,
@@ -93,12 +87,12 @@ pub fn read(file: &File, header: &Header, size: u64) -> Result<Found, String> {
 }
 
 /// Returns what a file says about programs, if its samples have stacks, or should have some.
-fn programs(file: &File, features: &Features, specs: &[EventSpec], is_unusable: bool) -> Result<Option<Programs>, String> {
+fn programs(file: &Regular, features: &Features, specs: &[EventSpec], is_unusable: bool) -> Result<Option<Programs>, String> {
     if !is_unusable && specs.iter().all(|spec| spec.sample_type & field::STACK == 0) {
         return Ok(None);
     }
     let build_ids = features.bytes(feature::BUILD_ID)?.unwrap_or_default();
-    let written = file.metadata().and_then(|meta| meta.modified()).map_err(|error| format!("cannot be read: {error}"))?;
+    let written = file.file.metadata().and_then(|meta| meta.modified()).map_err(|error| format!("cannot be read: {error}"))?;
     Ok(Some(Programs::new(&build_ids, written, is_unusable)))
 }
 

@@ -16,7 +16,7 @@ const EXIT: u64 = 6;
 
 /// Returns a file with these records, of the events `raw_syscalls:sys_enter` and `sys_exit` with the identifiers 5 and
 /// 6, as a machine of this architecture writes it.
-fn file(records: &[Vec<u8>], arch: &str, flags: u64) -> (File, Header, u64) {
+fn file(records: &[Vec<u8>], arch: &str, flags: u64) -> (Regular, Header) {
     let format = |name: &str, id: u64| {
         let field = |name: &str, offset: u32, size: u32| format!("\tfield:long {name};\toffset:{offset};\tsize:{size};\tsigned:1;\n");
         format!("name: {name}\nID: {id}\nformat:\n{}{}", field("id", 8, 8), field(if id == 1 { "args[6]" } else { "ret" }, 16, 8))
@@ -49,12 +49,12 @@ fn file(records: &[Vec<u8>], arch: &str, flags: u64) -> (File, Header, u64) {
     let bytes = [&header.to_bytes()[..], &head, &records.concat(), &table, &contents].concat();
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&bytes).unwrap();
-    (file, header, bytes.len() as u64)
+    (Regular { file, size: bytes.len() as u64 }, header)
 }
 
 fn open(records: &[Vec<u8>]) -> PerfReader {
-    let (file, header, size) = file(records, "x86_64", OF_COMMAND);
-    PerfReader::open(file, &header, size).unwrap()
+    let (file, header) = file(records, "x86_64", OF_COMMAND);
+    PerfReader::open(file, &header).unwrap()
 }
 
 fn record(kind: u32, words: &[u64]) -> Vec<u8> {
@@ -132,8 +132,8 @@ fn lost_records_are_counted_once() {
 #[test]
 fn the_session_is_that_of_the_recorded_machine() {
     let session = |arch: &str, flags: u64, records: &[Vec<u8>]| {
-        let (file, header, size) = file(records, arch, flags);
-        PerfReader::open(file, &header, size).map(|reader| reader.begin().session.clone())
+        let (file, header) = file(records, arch, flags);
+        PerfReader::open(file, &header).map(|reader| reader.begin().session.clone())
     };
     let found = session("aarch64", OF_COMMAND, &[sample(ENTER, 1, 0)]).unwrap();
     assert_eq!((found.abi, found.scope), (crate::event::Abi::Aarch64, Scope::Command));

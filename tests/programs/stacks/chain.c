@@ -8,11 +8,13 @@
  *   chain deep TAG FRAMES    through FRAMES frames of one function, of half a KiB each
  *   chain library TAG FILE   from a library that the program loads (library.c)
  *   chain made TAG [SECONDS] from code that the program generates, and names in a perf-PID.map file
+ *   chain dumped TAG [SECONDS]  the same, with the name in a jit-PID.dump file
  *   chain alloca TAG         from functions whose frames have no fixed size, or lie at a rounded address
  */
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -103,17 +105,44 @@ static const unsigned int code[] = { 0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17
 
 static unsigned made_seconds = 1;
 
-APART void run_made_code(void)
+/* The format is that of tools/perf/Documentation/jitdump-specification.txt. perf and rtrace learn of the file by its
+   executable mapping. */
+static void write_dump(const char *path, void *made)
+{
+	static const char name[] = "made_function";
+	unsigned machine = sizeof(code[0]) == 1 ? 62 : 183;
+	unsigned size = 56 + sizeof(name) + sizeof(code), pid = getpid();
+	struct { unsigned magic, version, size, machine, pad, pid; unsigned long time, flags; } header =
+		{ 0x4a695444, 1, 40, machine, 0, pid, 0, 0 };
+	struct { unsigned kind, size; unsigned long time; unsigned pid, tid; unsigned long vma, at, bytes, index; } load =
+		{ 0, size, 0, pid, pid, (unsigned long)made, (unsigned long)made, sizeof(code), 1 };
+	FILE *dump = fopen(path, "w");
+
+	fwrite(&header, sizeof(header), 1, dump);
+	fwrite(&load, sizeof(load), 1, dump);
+	fwrite(name, sizeof(name), 1, dump);
+	fwrite(code, sizeof(code), 1, dump);
+	fclose(dump);
+	mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, open(path, O_RDONLY), 0);
+}
+
+static void write_map(const char *path, void *made)
+{
+	FILE *map = fopen(path, "w");
+
+	fprintf(map, "%lx %lx made_function\n", (unsigned long)made, sizeof(code));
+	fclose(map);
+}
+
+APART void run_made_code(const char *form, void (*write_name)(const char *, void *))
 {
 	char name[64];
 	void *made = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	memcpy(made, code, sizeof(code));
 	__builtin___clear_cache(made, (char *)made + sizeof(code));
-	snprintf(name, sizeof(name), "/tmp/perf-%d.map", getpid());
-	FILE *map = fopen(name, "w");
-	fprintf(map, "%lx %lx made_function\n", (unsigned long)made, sizeof(code));
-	fclose(map);
+	snprintf(name, sizeof(name), form, getpid());
+	write_name(name, made);
 	((void (*)(void (*)(void)))made)(innermost);
 	/* The reader of the trace needs the file of names for a moment longer. */
 	sleep(made_seconds);
@@ -123,7 +152,7 @@ APART void run_made_code(void)
 int main(int argc, char **argv)
 {
 	const char *scene = argc > 2 ? argv[1] : "";
-	if (argc > 3 && strcmp(scene, "made") == 0)
+	if (argc > 3 && (strcmp(scene, "made") == 0 || strcmp(scene, "dumped") == 0))
 		made_seconds = atoi(argv[3]);
 
 	tag = argc > 2 ? atol(argv[2]) : 0;
@@ -154,7 +183,10 @@ int main(int argc, char **argv)
 		enter(innermost);
 	} else if (!strcmp(scene, "made")) {
 		puts("innermost made_function run_made_code main");
-		run_made_code();
+		run_made_code("/tmp/perf-%d.map", write_map);
+	} else if (!strcmp(scene, "dumped")) {
+		puts("innermost made_function run_made_code main");
+		run_made_code("/tmp/jit-%d.dump", write_dump);
 	} else if (!strcmp(scene, "alloca")) {
 		puts("innermost of_any_size rounded main");
 		rounded();

@@ -83,8 +83,14 @@ fn tables_with_exponentially_many_register_lookups_end() {
     assert_eq!((frames.len(), unwound.end), (402, StackEnd::NoRule { avma: BIAS + CALLER + 1 }));
 }
 
+/// The search is recursive. Without optimization, it needs more stack than threads of tests have.
 #[test]
 fn a_register_is_found_through_thousands_of_frames() {
+    let search = std::thread::Builder::new().stack_size(64 << 20).spawn(search_through_thousands_of_frames).unwrap();
+    search.join().unwrap();
+}
+
+fn search_through_thousands_of_frames() {
     // Each function swaps two registers, so the search goes on in the frame below.
     let (one, other) = (Register(12), Register(13));
     let swap = |a, b| CallFrameInstruction::Register(a, b);
