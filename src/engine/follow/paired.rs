@@ -21,10 +21,15 @@ impl Follower {
         if call_record.kind == RecordKind::Aggregate {
             let task = TaskId { pid: call_record.pid, tid: call_record.tid };
             let context = RecordContext { time: record.time, cpu: record.cpu, task, slot: self.slot(task, record.time) };
+            self.emit_tallied(events);
             return self.aggregate(context, &call_record, events);
         }
         let slot = self.slot(record.task, record.time);
         let context = RecordContext { time: record.time, cpu: record.cpu, task: record.task, slot };
+        if self.tally_paired(context, &call_record, events) {
+            return;
+        }
+        self.emit_tallied(events);
         if call_record.kind == RecordKind::Part {
             return self.reported.add_part(&call_record);
         }
