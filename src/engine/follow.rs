@@ -198,11 +198,6 @@ impl Follower {
         }
     }
 
-    /// Emits what was held back to be emitted together with more, before the events are shown.
-    pub fn flush(&mut self, events: &mut Vec<Event>) {
-        self.emit_tallied(events);
-    }
-
     /// Does what is due at a round's end, when the stream's time is `now`.
     pub fn tick(&mut self, now: Time, events: &mut Vec<Event>) {
         self.now = self.now.max(now);

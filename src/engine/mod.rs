@@ -70,7 +70,7 @@ impl Engine {
             return false;
         }
         let has_more = self.merge.release(&session.events, RECORDS_AT_ONCE, |record| self.follower.record(record, events));
-        self.follower.flush(events);
+        self.follower.emit_tallied(events);
         if !has_more {
             self.has_round = false;
             self.follower.tick(self.merge.horizon(), events);
@@ -102,7 +102,7 @@ impl Engine {
     /// Processes some of the records that are left at the end of the stream, as [`Engine::advance`] does.
     pub fn advance_to_end(&mut self, session: &Session, events: &mut Vec<Event>) -> bool {
         let has_more = self.merge.release_all(&session.events, RECORDS_AT_ONCE, |record| self.follower.record(record, events));
-        self.follower.flush(events);
+        self.follower.emit_tallied(events);
         has_more
     }
 
@@ -122,8 +122,8 @@ impl Engine {
         self.follower.notice(notice, events);
     }
 
-    /// Lets calls of which only numbers are shown be tallied: those of the rows that are `true`, by ABI. All of them are
-    /// shown.
+    /// Lets calls of which only numbers are shown be tallied: those of the rows that are `true`, by ABI. All of them
+    /// are shown.
     pub fn tally(&mut self, rows: [Vec<bool>; 4]) {
         self.follower.tally(rows);
     }

@@ -131,8 +131,8 @@ impl<F: Files + Clone> Work<F> {
         }
     }
 
-    /// Lets the engine tally calls whose events would have nothing that the sinks show. `is_enough` says that the request
-    /// asks for no more than numbers of calls ([`crate::plan::sums::why_records`]).
+    /// Lets the engine tally calls if `is_enough` says that the request asks for no more than their numbers
+    /// ([`crate::plan::sums::why_records`]).
     pub fn tallying(mut self, is_enough: bool) -> Work<F> {
         let settings = self.gate.settings();
         if is_enough && settings.span.is_none() {

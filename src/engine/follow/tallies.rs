@@ -131,7 +131,7 @@ impl Follower {
 
     /// Emits the calls that were tallied since the last event. Called before another event gets its ticket.
     #[inline]
-    pub(super) fn emit_tallied(&mut self, events: &mut Vec<Event>) {
+    pub fn emit_tallied(&mut self, events: &mut Vec<Event>) {
         if !self.tallies.is_empty() {
             self.emit_tally(events);
         }
