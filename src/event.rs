@@ -14,6 +14,7 @@ mod pid_translation;
 mod signal;
 mod stack;
 pub mod synthesized;
+mod tally;
 pub mod verdict;
 
 pub use aggregate::{Aggregate, Sum, Times};
@@ -24,6 +25,7 @@ pub use pid_translation::PidTranslation;
 pub use signal::{Disposition, SigInfo, Signal};
 pub use stack::Stack;
 pub use synthesized::Synthesized;
+pub use tally::{TalliedCall, Tally};
 pub use verdict::Verdict;
 
 use frame::Frame;
@@ -115,6 +117,8 @@ pub enum EventKind {
     Pending(Box<Call>),
     /// Completed calls of the task as sums. None of these calls has an event of its own.
     Aggregate(Box<Aggregate>),
+    /// Completed calls of several tasks, of which only numbers are shown. None of these calls has an event of its own.
+    Tally(Box<Tally>),
     /// A tracepoint or probe.
     Tracepoint {
         /// The event, whose format is in the session's event table.
@@ -178,6 +182,7 @@ impl EventKind {
         match self {
             EventKind::Call(_) => 1,
             EventKind::Aggregate(aggregate) => aggregate.calls(),
+            EventKind::Tally(tally) => tally.calls.len() as u64,
             _ => 0,
         }
     }

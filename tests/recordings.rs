@@ -9,7 +9,8 @@ mod perf_script;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recordings");
 
@@ -62,6 +63,29 @@ fn recordings_are_shown_in_each_style_as_when_they_were_made() {
             );
         }
     }
+}
+
+#[test]
+fn lines_of_calls_are_written_in_a_thread_of_their_own() {
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1) {
+        eprintln!("skipped: on one CPU, a replay has a single thread");
+        return;
+    }
+    let name = format!("{RECORDINGS}/pipe.bpf.data");
+    let mut replay = Command::new(env!("CARGO_BIN_EXE_rtrace"));
+    let mut replay = replay.args(["--no-config", "-i", &name, "-o", "-", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let tasks = format!("/proc/{}/task", replay.id());
+    let has_thread = || {
+        let comms = fs::read_dir(&tasks).into_iter().flatten().filter_map(|task| fs::read(task.ok()?.path().join("comm")).ok());
+        comms.collect::<Vec<_>>().contains(&b"rtrace-sinks\n".to_vec())
+    };
+    // Nobody reads the pipe, which is smaller than the output: the replay does not end before.
+    while !has_thread() {
+        assert!(replay.try_wait().unwrap().is_none(), "the replay ended, and had no such thread");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = replay.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stdout.len() > 1 << 16, "{} bytes", output.stdout.len());
 }
 
 #[test]

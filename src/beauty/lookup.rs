@@ -14,6 +14,11 @@ pub fn index(abi: Abi, nr: i64) -> Option<u16> {
     (usize::from(index) < SYSCALLS.len()).then_some(index)
 }
 
+/// Returns the number of syscall numbers of an ABI that may have rows: 0 up to this number.
+pub fn numbers(abi: Abi) -> usize {
+    BY_NUMBER[abi as usize].len()
+}
+
 /// Returns the row for the number of a syscall or of a request.
 pub fn row(abi: Abi, nr: i64) -> Option<&'static Syscall> {
     match index(abi, nr) {

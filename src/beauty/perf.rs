@@ -85,7 +85,7 @@ impl Perf {
                     self.tracepoint(out, event, (*index, spec), (raw, caller.as_deref(), call.as_deref()), context);
                 }
             }
-            EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) | EventKind::Notice(_) => {}
+            EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) | EventKind::Tally(_) | EventKind::Notice(_) => {}
         }
     }
 
@@ -307,7 +307,8 @@ impl Columns {
         if written.len() - self.hidden >= column.saturating_add(least).saturating_mul(4) {
             return number::blanks(out, least);
         }
-        let continuations = written.iter().filter(|byte| **byte & 0xc0 == 0x80).count();
+        // Most lines are ASCII, which is found out faster than the number of characters.
+        let continuations = if written.is_ascii() { 0 } else { written.iter().filter(|byte| **byte & 0xc0 == 0x80).count() };
         let filled = written.len() - self.hidden - continuations;
         number::blanks(out, column.saturating_sub(filled).max(least));
     }

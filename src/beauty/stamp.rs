@@ -143,7 +143,7 @@ impl Stamps {
 /// line may end later.
 pub fn origin_of(event: &Event, session: &Session) -> Option<Time> {
     match &event.kind {
-        EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) | EventKind::Notice(_) => None,
+        EventKind::Fork { .. } | EventKind::Exec { .. } | EventKind::Aggregate(_) | EventKind::Tally(_) | EventKind::Notice(_) => None,
         EventKind::Tracepoint { event, .. } => session.events.get(*event).filter(|spec| spec.shown).map(|_| session.started),
         EventKind::Call(call)
             if call.entry == EntryState::Seen && lookup::row(call.abi, call.nr).is_some_and(|row| row.does == Special::Execve) =>

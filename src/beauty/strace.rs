@@ -432,6 +432,7 @@ impl Style for Strace {
             | EventKind::Fault(_)
             | EventKind::Exec { .. }
             | EventKind::Aggregate(_)
+            | EventKind::Tally(_)
             | EventKind::Notice(_) => {}
         }
     }

@@ -20,6 +20,7 @@ mod signals;
 mod stacks;
 mod stream_properties;
 mod synthesized;
+mod tallies;
 mod task_reads;
 
 use super::outbox::Outbox;
@@ -52,6 +53,7 @@ use requests::Requests;
 use signals::UnclaimedSignal;
 use stacks::Stacks;
 use stream_properties::StreamProperties;
+use tallies::Tallies;
 use task_reads::TaskReads;
 
 /// The maximum number of reads of /proc of one kind after one round. Descriptors beyond it remain unknown; tasks beyond
@@ -92,6 +94,7 @@ pub struct Follower {
     /// Completed calls that wait for path names.
     unnamed_calls: UnnamedCalls,
     call_pool: CallPool,
+    tallies: Tallies,
     /// The requests of io_uring in flight, if they are traced.
     requests: Requests,
     /// Tracepoints at the entry and exit of calls, which the user asked for as events.
@@ -137,6 +140,7 @@ impl Follower {
             stale_calls: Vec::new(),
             unnamed_calls: UnnamedCalls::default(),
             call_pool: CallPool::default(),
+            tallies: Tallies::default(),
             requests: Requests::new(session),
             call_events: CallEvents::new(session),
             now: Time::default(),
@@ -181,7 +185,10 @@ impl Follower {
         self.gaps.advance(record.time);
         match record.body {
             Body::Sample(ref sample) => self.sample(&record, sample, events),
-            _ => self.side_band(&record, events),
+            _ => {
+                self.emit_tallied(events);
+                self.side_band(&record, events);
+            }
         }
         if !self.stale_calls.is_empty() {
             self.emit_stale_calls(record.cpu, events);
@@ -233,6 +240,7 @@ impl Follower {
 
     /// Emits an event that waits for this many facts, possibly none.
     fn emit(&mut self, context: RecordContext, kind: EventKind, waits: u32, events: &mut Vec<Event>) {
+        debug_assert!(self.tallies.is_empty(), "tallied calls are emitted before an event gets its ticket");
         let comm = self.tasks.at(context.slot).comm().cloned();
         self.outbox.push(Event { time: self.now, cpu: context.cpu, task: context.task, comm, kind }, waits, events);
     }

@@ -70,6 +70,7 @@ impl Engine {
             return false;
         }
         let has_more = self.merge.release(&session.events, RECORDS_AT_ONCE, |record| self.follower.record(record, events));
+        self.follower.emit_tallied(events);
         if !has_more {
             self.has_round = false;
             self.follower.tick(self.merge.horizon(), events);
@@ -100,7 +101,9 @@ impl Engine {
 
     /// Processes some of the records that are left at the end of the stream, as [`Engine::advance`] does.
     pub fn advance_to_end(&mut self, session: &Session, events: &mut Vec<Event>) -> bool {
-        self.merge.release_all(&session.events, RECORDS_AT_ONCE, |record| self.follower.record(record, events))
+        let has_more = self.merge.release_all(&session.events, RECORDS_AT_ONCE, |record| self.follower.record(record, events));
+        self.follower.emit_tallied(events);
+        has_more
     }
 
     /// Ends the stream: all events that are still held are emitted, and calls in flight are reported.
@@ -117,6 +120,12 @@ impl Engine {
     /// a recording makes such notices anew.
     pub fn notice(&mut self, notice: Notice, events: &mut Vec<Event>) {
         self.follower.notice(notice, events);
+    }
+
+    /// Lets calls of which only numbers are shown be tallied: those of the rows that are `true`, by ABI. All of them
+    /// are shown.
+    pub fn tally(&mut self, rows: [Vec<bool>; 4]) {
+        self.follower.tally(rows);
     }
 
     /// Counts calls whose records were not read, because no event follows from them that is shown.

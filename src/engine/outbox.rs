@@ -146,6 +146,7 @@ impl Outbox {
 fn owned_bytes(event: &Event) -> usize {
     match &event.kind {
         EventKind::Call(call) | EventKind::Pending(call) => call.payload.len() + call.stack.as_deref().map_or(0, Stack::bytes),
+        EventKind::Tally(tally) => size_of_val(tally.calls.as_slice()),
         EventKind::Tracepoint { raw, call, .. } => raw.len() + call.as_ref().map_or(0, |call| call.payload.len()),
         _ => 0,
     }

@@ -14,4 +14,5 @@ mod path_names;
 mod random;
 mod replay;
 mod requests;
+mod tallies;
 mod tasks;

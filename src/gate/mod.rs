@@ -268,6 +268,7 @@ impl Gate {
             EventKind::Call(_) | EventKind::Pending(_) | EventKind::Tracepoint { .. } if shown => {
                 self.shown_processes.insert(event.task.pid);
             }
+            EventKind::Tally(tally) if shown => self.shown_processes.extend(tally.tasks.iter().map(|(task, _)| task.pid)),
             _ => {}
         }
     }
@@ -298,8 +299,8 @@ impl Gate {
                 let passed = self.decide(criteria, &TracepointSubject { event, format, raw });
                 self.count_for_item(passed)
             }
-            // The plan uses aggregates only if every one of their calls is shown.
-            EventKind::Aggregate(_) => true,
+            // Calls are aggregated and tallied only if every one of them is shown.
+            EventKind::Aggregate(_) | EventKind::Tally(_) => true,
             EventKind::Exit(TaskEnd::Killed { .. }) => self.settings.exits != TaskEvents::None,
             EventKind::Exit(_) => self.includes_process(self.settings.exits, event.task.pid),
             EventKind::Signal(_) => self.includes_process(self.settings.signals, event.task.pid),
@@ -417,7 +418,7 @@ fn is_requested(event: &Event, view: &View) -> bool {
         EventKind::Tracepoint { event, .. } => view.session.events.get(*event).is_some_and(|spec| spec.shown),
         // A pending call counts when it ends.
         EventKind::Pending(_) => false,
-        EventKind::Call(_) | EventKind::Aggregate(_) | EventKind::Fault(_) => true,
+        EventKind::Call(_) | EventKind::Aggregate(_) | EventKind::Tally(_) | EventKind::Fault(_) => true,
     }
 }
 

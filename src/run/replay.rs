@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::event::{Synthesized, Verdict};
 use crate::gate;
 use crate::interrupt;
-use crate::plan::PENDING_AFTER;
+use crate::plan::{PENDING_AFTER, sums};
 use crate::recording::{AnyReader, Damage};
 use crate::request::{Trace, select};
 use crate::say;
@@ -65,7 +65,8 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
     // The reader passes over a span when the engine has come to its beginning, and names of generated code are those as
     // far as it has read.
     let has_threads = span.is_none() && engine.library().is_none() && std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
-    let work = Work::new(session, engine, shown, sinks.create(), (naming, Programs::unanswered)).deferring(request.graphs.names_at_end);
+    let work = Work::new(session, engine, shown, sinks.create(), (naming, Programs::unanswered));
+    let work = work.deferring(request.graphs.names_at_end).tallying(sums::why_records(request).is_none());
     let mut work = if has_threads { work.apart().context("cannot create the thread that writes the output")? } else { work };
     let shows_names = reader.begin().lacks_answers && matches!(request.show.mode, Mode::Lines | Mode::Both) && !request.run.quiet;
     let mut source = Source::new(reader, has_threads).context("cannot create the thread that reads the recording")?;

@@ -9,7 +9,7 @@ use crate::gate::{self, Gate};
 use crate::interrupt::{self, Waiter};
 use crate::recording::Totals;
 use crate::say;
-use crate::session::Session;
+use crate::session::{EventSpec, Session};
 use crate::sink::TraceResult;
 use crate::sink::output::is_quiet_end;
 use crate::source::{Input, Round};
@@ -119,7 +119,9 @@ impl<F: Files + Clone> Work<F> {
     /// # Errors
     /// The thread cannot be created.
     pub fn apart(self) -> io::Result<Work<F>> {
-        let has_names = self.engine.library().is_some() || self.session.events.events.iter().any(|spec| spec.shown);
+        // Only events that are no calls have functions of the kernel in their fields.
+        let may_name = |spec: &EventSpec| spec.shown && !spec.role.records_calls();
+        let has_names = self.engine.library().is_some() || self.session.events.events.iter().any(may_name);
         match self.display {
             Display::Here(sinks) if !has_names && !self.session.follows_cgroups && self.deferred.is_none() => {
                 let mut engine = self.engine;
@@ -129,6 +131,16 @@ impl<F: Files + Clone> Work<F> {
             }
             display => Ok(Work { display, ..self }),
         }
+    }
+
+    /// Lets the engine tally calls if `is_enough` says that the request asks for no more than their numbers
+    /// ([`crate::plan::sums::why_records`]).
+    pub fn tallying(mut self, is_enough: bool) -> Work<F> {
+        let settings = self.gate.settings();
+        if is_enough && settings.span.is_none() {
+            self.engine.tally(settings.rows.each_ref().map(|rows| rows.iter().map(Option::is_some).collect()));
+        }
+        self
     }
 
     /// Lets the engine have reads of /proc.

@@ -9,7 +9,7 @@ use super::work::{Outcome, Shown, Work};
 use crate::engine::Engine;
 use crate::gate;
 use crate::kernel::remote_files::Guarded;
-use crate::plan::Plan;
+use crate::plan::{Plan, sums};
 use crate::recording::Writer;
 use crate::request::{Graphs, Trace};
 use crate::session::Session;
@@ -61,6 +61,7 @@ pub fn start(
 ) -> anyhow::Result<Worker> {
     let (begin, receiver) = mpsc::channel::<Begin>();
     let (pending_after, selection) = (plan.pending_after, Selection::of(request));
+    let has_only_numbers = sums::why_records(request).is_none();
     let graphs = request.graphs.clone();
     let kernel_frames = plan.events.iter().any(|event| event.stack.kernel_chain);
     let mut live_names = if kernel_frames { LiveNames::read_ahead(files.clone()) } else { LiveNames::new(files.clone()) };
@@ -77,12 +78,14 @@ pub fn start(
             Outcome { cpu: clock::of_thread(), ..Outcome::default() }
         }
         (Ok(Begin { session, shown, recording, .. }), Some(sinks)) => {
+            // A recording has the answers to all reads of /proc.
+            let is_enough = has_only_numbers && recording.is_none();
             let recorder = recorder(recording, &mut live_names);
             let engine = Engine::new(&session, pending_after, Box::new(LiveMappings(files.clone())));
             let shown = Shown { gate: shown, selection, enough };
             let naming = naming(&graphs, live_names, files);
             let work = Work::new(session, engine, shown, sinks.create(), (naming, Guarded::unanswered));
-            let work = work.reading_proc(Box::new(LiveProcReader::default())).deferring(graphs.names_at_end);
+            let work = work.reading_proc(Box::new(LiveProcReader::default())).deferring(graphs.names_at_end).tallying(is_enough);
             process_rounds(work, &rounds, recorder)
         }
         (Ok(Begin { recording, .. }), None) => record_rounds(&rounds, recorder(recording, &mut live_names), &enough),

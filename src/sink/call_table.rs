@@ -164,6 +164,13 @@ impl Sink for CallTable {
                 let errors = u64::from(call.errno().is_some_and(|errno| !errno::is_restart(errno)));
                 add(call.abi, call.nr, Row { calls: 1, errors, total: time, min: time, max: time });
             }
+            EventKind::Tally(tally) => {
+                for call in &tally.calls {
+                    let time = less(call.duration, 1);
+                    let errors = u64::from(call.errno != 0 && !errno::is_restart(call.errno.into()));
+                    add(call.abi, call.nr.into(), Row { calls: 1, errors, total: time, min: time, max: time });
+                }
+            }
             EventKind::Aggregate(aggregate) => {
                 for sum in &aggregate.sums {
                     let (calls, times) = (sum.times.count(), &sum.times);

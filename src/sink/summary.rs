@@ -20,7 +20,7 @@ mod table;
 use super::output::SharedOutput;
 use super::{Sink, TraceResult, View};
 use crate::beauty::stamp::Stamps;
-use crate::event::{Event, EventKind, TaskId, Time};
+use crate::event::{Comm, Event, EventKind, TaskId, Time};
 use crate::session::{EventSpec, Role};
 use crate::show::{Mode, Show, Style, SummaryBy, TimeFormat};
 use crate::syscall::ledger::Ledger;
@@ -28,6 +28,7 @@ use crate::task::Tasks;
 use groups::{Groups, Span};
 use numbers::{CallKey, Counts, GroupNumbers, Numbers};
 use objects::{ObjectId, Objects};
+use smallvec::SmallVec;
 use stat::Stat;
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -302,6 +303,14 @@ impl Sink for Summary {
             }
             EventKind::Tracepoint { event: index, raw, .. } => self.tracepoint(event, view.session.events.get(*index), raw, view),
             EventKind::Fork { child, .. } => self.groups.forget(child.tid),
+            EventKind::Tally(tally) => {
+                let group = |(task, comm): &(TaskId, Option<Comm>)| self.groups.of(*task, comm.as_ref(), event.time, Span::Moment, view);
+                let groups: SmallVec<[u32; 8]> = tally.tasks.iter().map(group).collect();
+                for call in &tally.calls {
+                    let group = groups.get(usize::from(call.task)).copied().unwrap_or_default();
+                    self.numbers.tallied(group, call, self.options.errnos);
+                }
+            }
             EventKind::Aggregate(aggregate) => {
                 let group = self.group(event, Span::Life, view);
                 aggregate.sums.iter().for_each(|sum| self.numbers.sum(group, sum, self.options.errnos));

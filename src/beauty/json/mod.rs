@@ -137,7 +137,8 @@ impl Style for Json {
             EventKind::Exit(_) => "exit",
             EventKind::Lost(loss) => return other::lost(out, event, *loss, &mut self.clock),
             EventKind::Notice(notice) => return end::notice(out, event, notice, &mut self.clock),
-            EventKind::Tracepoint { .. } | EventKind::Aggregate(_) | EventKind::Fork { .. } | EventKind::Exec { .. } => return,
+            EventKind::Tracepoint { .. } | EventKind::Aggregate(_) | EventKind::Tally(_) => return,
+            EventKind::Fork { .. } | EventKind::Exec { .. } => return,
         };
         line(out, |o| {
             o.word("type", kind);

@@ -1,18 +1,22 @@
 //! A pool of calls whose memory is reused.
 
-use crate::event::{Abi, Call, CallId, EntryState, Event, EventKind, ExitState, Injected, PidTranslation};
+use crate::event::{Abi, Call, CallId, EntryState, Event, EventKind, ExitState, Injected, PidTranslation, Tally};
 use smallvec::SmallVec;
 
 /// The maximum number of calls in the pool.
 const POOL_MAX: usize = 16_384;
+/// The maximum number of tallies in the pool.
+const TALLIES_MAX: usize = 256;
 /// The maximum payload capacity that a pooled call keeps, in bytes.
 const PAYLOAD_KEPT: usize = 256;
 
-/// Emitted calls, reset to the state of new ones.
+/// Emitted calls and tallies, reset to the state of new ones.
 #[derive(Default)]
 pub(super) struct CallPool {
     #[expect(clippy::vec_box, reason = "the boxes themselves are reused")]
     calls: Vec<Box<Call>>,
+    #[expect(clippy::vec_box, reason = "the boxes themselves are reused")]
+    tallies: Vec<Box<Tally>>,
 }
 
 impl CallPool {
@@ -48,10 +52,21 @@ impl CallPool {
     /// Returns the calls among these events to the pool.
     pub fn recycle(&mut self, events: &mut Vec<Event>) {
         for event in events.drain(..) {
-            if let EventKind::Call(call) = event.kind {
-                self.put_back(call);
+            match event.kind {
+                EventKind::Call(call) => self.put_back(call),
+                EventKind::Tally(mut tally) if self.tallies.len() < TALLIES_MAX => {
+                    tally.tasks.clear();
+                    tally.calls.clear();
+                    self.tallies.push(tally);
+                }
+                _ => {}
             }
         }
+    }
+
+    /// Returns an empty tally.
+    pub fn take_tally(&mut self) -> Box<Tally> {
+        self.tallies.pop().unwrap_or_default()
     }
 
     /// Puts a call into the pool and resets it. If the pool is full, the call is dropped.

@@ -187,6 +187,9 @@ impl Follower {
             self.threads[context.slot.index()].set_up = true;
         }
         open.call.exit = ExitState::Returned { at: context.time, ret };
+        if open.shown && self.tally_returned(context, &open.call, events) {
+            return self.call_pool.put_back(open.call);
+        }
         let mut lookups = Lookups::default();
         if self.stream.descriptors
             && (!open.uses.is_empty() || open.changes || open.behavior.returns == Returns::Fd || open.behavior.special != Special::Plain)
@@ -233,6 +236,7 @@ impl Follower {
     /// Emits a call that the ledger has counted, and makes it wait for the lookups.
     #[inline]
     pub(super) fn emit_counted(&mut self, context: RecordContext, call: Box<Call>, lookups: Lookups, events: &mut Vec<Event>) {
+        self.emit_tallied(events);
         let waits = lookups.fds.len() + lookups.tids.len() + usize::from(lookups.names != 0);
         if waits > 0 {
             let ticket = self.outbox.next();

@@ -21,34 +21,17 @@ impl Follower {
         if call_record.kind == RecordKind::Aggregate {
             let task = TaskId { pid: call_record.pid, tid: call_record.tid };
             let context = RecordContext { time: record.time, cpu: record.cpu, task, slot: self.slot(task, record.time) };
+            self.emit_tallied(events);
             return self.aggregate(context, &call_record, events);
         }
         let slot = self.slot(record.task, record.time);
         let context = RecordContext { time: record.time, cpu: record.cpu, task: record.task, slot };
-        if call_record.kind == RecordKind::Part {
-            return self.reported.add_part(&call_record);
-        }
-        if call_record.kind == RecordKind::Stack {
-            if let Some(stack) = self.stack_of_call(context, sample, call_record.abi, i64::from(call_record.nr)) {
-                self.reported.store_stack(call_record.tid, call_record.start, stack);
-            }
+        if self.tally_paired(context, &call_record, events) {
             return;
         }
-        if call_record.kind == RecordKind::TaskEnd {
-            self.reported.forget_parts(call_record.tid);
-            return self.end_reported(context, call_record.tid, call_record.ret as i32, events);
-        }
-        if matches!(call_record.kind, RecordKind::SignalSent | RecordKind::Signal) {
-            return self.signal_seen(context, &call_record, events);
-        }
-        if call_record.kind == RecordKind::Entry {
-            return self.entry_reported(context, &call_record, events);
-        }
-        if call_record.kind == RecordKind::Request {
-            return self.request_reported(context, &call_record);
-        }
-        if call_record.kind == RecordKind::RequestEnd {
-            return self.request_end_reported(context, &call_record, events);
+        self.emit_tallied(events);
+        if self.other_record(context, sample, &call_record, events) {
+            return;
         }
         let Some(event) = self.stream.bpf else { return };
         self.ledger.account(event).receive(1);
@@ -91,6 +74,29 @@ impl Follower {
         }
         self.ledger.paired_call(call.exit);
         self.emit_counted(context, call, lookups, events);
+    }
+
+    /// Handles a record that is not the last one of a call. Returns whether it is such a record.
+    #[inline]
+    fn other_record(&mut self, context: RecordContext, sample: &Sample<'_>, call_record: &CallRecord<'_>, events: &mut Vec<Event>) -> bool {
+        match call_record.kind {
+            RecordKind::Part => self.reported.add_part(call_record),
+            RecordKind::Stack => {
+                if let Some(stack) = self.stack_of_call(context, sample, call_record.abi, i64::from(call_record.nr)) {
+                    self.reported.store_stack(call_record.tid, call_record.start, stack);
+                }
+            }
+            RecordKind::TaskEnd => {
+                self.reported.forget_parts(call_record.tid);
+                self.end_reported(context, call_record.tid, call_record.ret as i32, events);
+            }
+            RecordKind::SignalSent | RecordKind::Signal => self.signal_seen(context, call_record, events),
+            RecordKind::Entry => self.entry_reported(context, call_record, events),
+            RecordKind::Request => self.request_reported(context, call_record),
+            RecordKind::RequestEnd => self.request_end_reported(context, call_record, events),
+            RecordKind::Returned | RecordKind::Never | RecordKind::Unseen | RecordKind::Pending | RecordKind::Aggregate => return false,
+        }
+        true
     }
 
     /// Returns the call chain of a call: the one reported at its entry, if the stack differs at the exit, or that of

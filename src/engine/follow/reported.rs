@@ -74,6 +74,12 @@ impl Reported {
         !self.in_flight.is_empty()
     }
 
+    /// Returns whether anything is kept for the records of calls.
+    #[inline]
+    pub fn are_any_kept(&self) -> bool {
+        self.are_any_in_flight() || !self.parts.is_empty()
+    }
+
     /// Takes the thread's call that was shown as pending.
     pub fn take_in_flight(&mut self, tid: i32) -> Option<Box<Call>> {
         self.in_flight.remove(&tid).map(|(_, call)| call)

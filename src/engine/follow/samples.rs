@@ -15,6 +15,7 @@ impl Follower {
             return self.bpf_record(record, sample, events);
         }
         if let Some(&Layout::Generate(layout)) = self.layouts.get(usize::from(sample.event.0)) {
+            self.emit_tallied(events);
             return self.generated(record, sample, layout, events);
         }
         self.ledger.account(sample.event).receive(sample.count);
@@ -48,11 +49,15 @@ impl Follower {
         match layouts.get(usize::from(sample.event.0)) {
             Some(Layout::Enter(layout)) => self.enter(context, layout, sample, events),
             Some(Layout::Exit(layout)) => self.exit(context, *layout, sample, events),
-            Some(other) => self.other_sample(context, other, sample, events),
+            Some(other) => {
+                self.emit_tallied(events);
+                self.other_sample(context, other, sample, events);
+            }
             None => {}
         }
         self.layouts = layouts;
         if self.stream.is_shown(sample.event) {
+            self.emit_tallied(events);
             let stack = self.stack_of_event(context, sample);
             let caller = self.caller(context, sample).map(Box::new);
             let (call, waits) = self.call_of_event(context, sample, events);

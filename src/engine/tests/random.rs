@@ -21,7 +21,7 @@ impl Dice {
 
 /// A call that was made.
 #[derive(Clone, Copy, Debug)]
-struct ExpectedCall {
+pub(super) struct ExpectedCall {
     start: u64,
     end: u64,
     nr: u64,
@@ -30,7 +30,7 @@ struct ExpectedCall {
 
 /// A record of a call, stored or dropped.
 #[derive(Clone, Copy, Debug)]
-struct GeneratedRecord {
+pub(super) struct GeneratedRecord {
     time: u64,
     cpu: usize,
     task: TaskId,
@@ -42,7 +42,7 @@ struct GeneratedRecord {
 const CPUS: usize = 3;
 
 /// Generates threads that make calls and sometimes migrate between CPUs (which takes some time), with their records.
-fn generate_calls(dice: &mut Dice) -> (Vec<GeneratedRecord>, FxHashMap<i32, Vec<ExpectedCall>>) {
+pub(super) fn generate_calls(dice: &mut Dice) -> (Vec<GeneratedRecord>, FxHashMap<i32, Vec<ExpectedCall>>) {
     let mut written = Vec::new();
     let mut expected_calls: FxHashMap<i32, Vec<ExpectedCall>> = FxHashMap::default();
     let mut ret = 0;
@@ -74,7 +74,7 @@ fn generate_calls(dice: &mut Dice) -> (Vec<GeneratedRecord>, FxHashMap<i32, Vec<
 }
 
 /// Writes the records into rings, some of which are full for a time.
-fn write_rings<'a>(
+pub(super) fn write_rings<'a>(
     session: &'a crate::session::Session,
     written: &[GeneratedRecord],
     dice: &mut Dice,

@@ -3,7 +3,7 @@
 use super::objects::ObjectId;
 use super::stat::Stat;
 use crate::beauty::{errno, lookup, tables::SYSCALLS};
-use crate::event::{Abi, Call, ExitState, Sum};
+use crate::event::{Abi, Call, ExitState, Sum, TalliedCall};
 use crate::text::escape;
 use rustc_hash::FxHashMap;
 
@@ -55,8 +55,7 @@ pub struct GroupNumbers {
 }
 
 impl Numbers {
-    /// Adds one call, with its duration if that is known. With `errnos`, failures are also counted by errno. The
-    /// kernel's internal codes ([`errno::is_restart`]) do not count as failures.
+    /// Adds one call, with its duration if that is known. With `errnos`, failures are also counted by errno.
     pub fn call(&mut self, group: u32, object: ObjectId, call: &Call, errnos: bool) {
         self.counts(group).events += 1;
         let stat = self.stat(group, object, call.abi, call.nr);
@@ -65,11 +64,18 @@ impl Numbers {
             Some(duration) => stat.times.add(duration),
             None => stat.untimed += u64::from(call.exit != ExitState::Never),
         }
-        if let Some(errno) = call.errno().filter(|errno| !errno::is_restart(*errno)) {
-            stat.errors += 1;
-            if errnos {
-                stat.count_errno(errno, 1);
-            }
+        call.errno().into_iter().for_each(|errno| stat.failure(errno, errnos));
+    }
+
+    /// As [`Numbers::call`], for a call of which only numbers are known.
+    #[inline]
+    pub fn tallied(&mut self, group: u32, call: &TalliedCall, errnos: bool) {
+        self.counts(group).events += 1;
+        let stat = self.stat_of((group, ObjectId::ANY, CallKey::Row(call.row)));
+        stat.calls += 1;
+        stat.times.add(call.duration);
+        if call.errno != 0 {
+            stat.failure(call.errno.into(), errnos);
         }
     }
 
@@ -101,6 +107,7 @@ impl Numbers {
         self.stat_of((group, object, key))
     }
 
+    #[inline]
     fn stat_of(&mut self, key: StatKey) -> &mut Stat {
         let number = match key.2 {
             CallKey::Row(row) => usize::from(row),

@@ -1,5 +1,6 @@
 //! The numbers of one syscall in one group.
 
+use crate::beauty::errno;
 use crate::event::Times;
 use hdrhistogram::Histogram;
 use std::cmp::Reverse;
@@ -32,6 +33,18 @@ impl Stat {
         self.untimed += other.untimed;
         self.times.merge(&other.times);
         other.errnos.iter().for_each(|(errno, count)| self.count_errno(*errno, *count));
+    }
+
+    /// Adds the failure of a call, with `by_errno` also to the count of its errno. The kernel's internal codes
+    /// ([`errno::is_restart`]) do not count as failures.
+    pub fn failure(&mut self, errno: i32, by_errno: bool) {
+        if errno::is_restart(errno) {
+            return;
+        }
+        self.errors += 1;
+        if by_errno {
+            self.count_errno(errno, 1);
+        }
     }
 
     /// Adds `more` calls with this errno.
