@@ -242,8 +242,10 @@ fn rtrace_shows_the_fields_of_what_each_perf_recorded() {
     for perf in perfs(&machine) {
         for (record, threads) in recorders {
             let place = format!("{perf} {record}");
+            // On a busy machine, perf loses records of the whole machine, unless its rings are large.
+            let ring = if record.contains("-a") { "64M" } else { "1M" };
             let script = format!(
-                "{perf} {record} -m 256 -o p.data $workload calls getppid {threads} {CALLS} >/dev/null 2>&1;
+                "{perf} {record} -m {ring} -o p.data $workload calls getppid {threads} {CALLS} >/dev/null 2>&1;
                  {perf} script --ns -F comm,pid,tid,cpu,time,event,trace -i p.data 2>/dev/null"
             );
             let text = run(&machine, &script).stdout;
