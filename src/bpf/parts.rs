@@ -29,6 +29,12 @@ impl Parts {
         self.waiting.is_empty()
     }
 
+    /// Returns whether partial records of the thread's call wait for it.
+    #[inline]
+    pub fn has_any_of(&self, tid: i32) -> bool {
+        !self.is_empty() && self.waiting.contains_key(&tid)
+    }
+
     /// Stores a partial record.
     pub fn add(&mut self, record: &CallRecord<'_>) {
         if self.waiting.get(&record.tid).is_some_and(|waiting| waiting.start != record.start) {

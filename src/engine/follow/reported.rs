@@ -74,10 +74,10 @@ impl Reported {
         !self.in_flight.is_empty()
     }
 
-    /// Returns whether anything is kept for the records of calls.
+    /// Returns whether anything is kept for the next record of the thread's call.
     #[inline]
-    pub fn are_any_kept(&self) -> bool {
-        self.are_any_in_flight() || !self.parts.is_empty()
+    pub fn keeps_any_of(&self, tid: i32) -> bool {
+        self.are_any_in_flight() && self.in_flight.contains_key(&tid) || self.parts.has_any_of(tid)
     }
 
     /// Takes the thread's call that was shown as pending.

@@ -76,7 +76,7 @@ impl Follower {
         let is_usual = record.kind == RecordKind::Returned && !(record.injected || record.no_entry || record.shown || record.killed);
         let thread = &mut self.threads[context.slot.index()];
         let is_left_out = thread.excluded || thread.set_up || self.command.ran_rtrace_code(context.task, record.start);
-        if !is_usual || is_left_out || thread.changed.is_some() || self.reported.are_any_kept() {
+        if !is_usual || is_left_out || thread.changed.is_some() || self.reported.keeps_any_of(record.tid) {
             return false;
         }
         (thread.fresh, thread.executing) = (false, None);

@@ -5,7 +5,7 @@ use super::random::{Dice, generate_calls, write_rings};
 use crate::bpf::record::tests::{returned, written};
 use crate::bpf::record::{CallRecord, RecordKind};
 use crate::engine::Engine;
-use crate::event::{Comm, Event, EventIndex, EventKind, TaskId, Time};
+use crate::event::{Comm, Event, EventIndex, EventKind, Synthesized, TaskId, Time};
 use crate::session::{EventSpec, Role, Scope, Session};
 use crate::source::record_writer::RecordWriter;
 use crate::source::{Chunk, Input, Round};
@@ -102,6 +102,38 @@ fn many_tasks_and_many_calls_have_several_tallies() {
     let (events, _) = run(&session, &chunks, true);
     assert!(events.len() < 200, "{}", events.len());
     assert_eq!(numbers(&events), numbers(&run(&session, &chunks, false).0));
+}
+
+#[test]
+fn a_call_in_flight_of_one_thread_leaves_those_of_others_tallied() {
+    let session = paired();
+    let found = |is_tallied: bool| {
+        let mut engine = Engine::new(&session, None, Box::new(Closed));
+        if is_tallied {
+            engine.tally(std::array::from_fn(|_| vec![true; crate::beauty::tables::SYSCALLS.len()]));
+        }
+        let pending = CallRecord { kind: RecordKind::Pending, ..returned(8, READ, 10, 20) };
+        let call = Synthesized::InFlight { task: task(8, 8), call: written(&pending, &[]), last: false, stack: None };
+        let mut ring = RecordWriter::new(&session.events, 0);
+        let mut write = |seen: CallRecord| _ = ring.sample(CALLS, task(seen.tid, seen.tid), seen.end, &written(&seen, &[]));
+        (3..9).for_each(|at| write(returned(7, READ, 10 * at, 10 * at + 5)));
+        write(returned(8, READ, 10, 95));
+        let rounds = [(vec![], vec![(Time(20), call)]), (vec![ring.chunk()], vec![])].map(|(chunks, synthesized)| Round {
+            started: Time(1),
+            chunks,
+            synthesized,
+        });
+        let mut events = Vec::new();
+        rounds.into_iter().for_each(|round| engine.input(&session, Input::Round(round), &mut events));
+        engine.end(&session, &mut events);
+        events
+    };
+    let events = found(true);
+    let sizes: Vec<usize> =
+        events.iter().map(|event| if let EventKind::Tally(tally) = &event.kind { tally.calls.len() } else { 0 }).collect();
+    // The call that was found in flight, the tally, and the end of that call.
+    assert_eq!(sizes, [0, 6, 0], "{events:?}");
+    assert_eq!(numbers(&events), numbers(&found(false)));
 }
 
 proptest! {
