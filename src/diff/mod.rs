@@ -1,7 +1,7 @@
 //! `rtrace diff`: what a second run did otherwise.
 //!
-//! A recording becomes an outline ([`Outliner`]), two outlines become differences ([`compare()`]), and these are
-//! printed.
+//! A recording or a trace becomes an outline ([`Outliner`]), two outlines become differences ([`compare()`]), and these
+//! are printed.
 
 mod align;
 mod calls;
