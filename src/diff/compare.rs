@@ -7,6 +7,7 @@ use super::file_state::FileState;
 use super::fold;
 use super::noise;
 use super::outline::{End, Image, Node, Outline};
+use super::renamed;
 use super::slower::{self, OnFile};
 use super::streams::STANDARD_ERROR;
 use super::words::{Word, Words};
@@ -15,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the differences, those first that say most about why one run works and another does not.
 pub fn compare(mut outlines: [Outline; 2], words: &mut Words) -> Vec<Difference> {
+    renamed::unify(&mut outlines, words);
     let (outlines, words) = ([&outlines[0], &outlines[1]], &*words);
     let Alignment { pairs, alone } = align(outlines, words);
     let mut found = Vec::new();

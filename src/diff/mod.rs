@@ -15,6 +15,7 @@ mod noise;
 mod outline;
 mod outliner;
 mod random_names;
+mod renamed;
 mod slower;
 mod streams;
 mod text;
