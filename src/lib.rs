@@ -23,6 +23,7 @@ mod event;
 mod gate;
 mod inject;
 mod interrupt;
+mod json_trace;
 mod kernel;
 mod plan;
 mod probe;

@@ -8,7 +8,7 @@ pub mod select;
 mod time_span;
 
 pub use probe_command::{ProbeCommand, ProbeSource};
-pub use recording::{Conversion, EventsOf, Order, Recording, Replay, Report, Snapshots};
+pub use recording::{Comparison, Conversion, EventsOf, Order, Recording, Replay, Report, Snapshots};
 #[cfg(test)]
 pub use time_span::Bound;
 pub use time_span::{Bounds, TimeSpan};
@@ -29,16 +29,8 @@ pub enum Request {
     Trace(Box<Trace>),
     /// Show a recording.
     Replay(Box<Replay>),
-    /// `rtrace diff`: compare two recordings.
-    Diff {
-        /// The recordings.
-        recordings: [PathBuf; 2],
-        /// The options that select calls and events, as words of a command line; without any, what the recorders
-        /// selected is compared.
-        selection: Vec<String>,
-        /// The format of the answer.
-        format: AnswerFormat,
-    },
+    /// `rtrace diff`: compare two recordings or traces.
+    Diff(Comparison),
     /// `rtrace script`: print the records of a recording.
     Script {
         /// The recording.

@@ -10,6 +10,7 @@ mod display;
 mod end;
 mod initial_state;
 mod outline;
+mod outline_of_trace;
 mod programs;
 mod progress;
 mod read_ahead;
@@ -30,6 +31,7 @@ pub mod worker;
 
 pub use convert::convert;
 pub use outline::outline;
+pub use outline_of_trace::outline_of_trace;
 pub use replay::replay;
 
 use crate::arm;

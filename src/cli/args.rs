@@ -121,20 +121,9 @@ pub enum Sub {
     },
     /// Show the call paths of a recording: where its calls come from, how many there are, and how long they took
     Report(Box<ReportArgs>),
-    /// Compare two recordings: what fails, is missing, new or slower in the second one; the status is 1 if they differ
-    Diff {
-        /// The first recording
-        #[arg(value_name = "A", value_hint = clap::ValueHint::FilePath)]
-        first: PathBuf,
-        /// The second recording
-        #[arg(value_name = "B", value_hint = clap::ValueHint::FilePath)]
-        second: PathBuf,
-        /// Print one JSON object per line (rtrace-json(5))
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        what: Box<WhatArgs>,
-    },
+    /// Compare two recordings or JSON traces: what fails, is missing, new or slower in the second one; the status is 1
+    /// if they differ
+    Diff(Box<DiffArgs>),
     /// Write the calls of a recording for tools that do not know rtrace's records
     Convert {
         /// The form of the calls
@@ -269,6 +258,29 @@ pub struct RecordArgs {
     /// The command to trace, or to wait for if there is a target, with its arguments
     #[arg(hide = true, trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
+}
+
+/// The options of `rtrace diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The first recording, or a trace that --json wrote
+    #[arg(value_name = "A", value_hint = clap::ValueHint::FilePath)]
+    pub first: PathBuf,
+    /// The second one
+    #[arg(value_name = "B", value_hint = clap::ValueHint::FilePath)]
+    pub second: PathBuf,
+    /// Compare only what ended in this part of both: seconds since the first event, times with units (20ms), times of
+    /// day or shares (10%,20%); either may be empty
+    #[arg(long, alias = "time-span", value_name = "FROM,TO")]
+    pub time: Option<String>,
+    /// Print one JSON object per line (rtrace-json(5))
+    #[arg(long)]
+    pub json: bool,
+    /// Print colours; auto means on a terminal
+    #[arg(long, value_name = "WHEN")]
+    pub color: Option<ColorArg>,
+    #[command(flatten)]
+    pub what: Box<WhatArgs>,
 }
 
 /// The options of `rtrace report`.

@@ -30,7 +30,7 @@ fn fallible(request: &Request) -> anyhow::Result<ExitCode> {
     match request {
         Request::Trace(trace) => run::trace(trace),
         Request::Replay(request) => replay(request),
-        Request::Diff { recordings, selection, format } => diff::print(recordings, selection, *format),
+        Request::Diff(request) => diff::print(request),
         Request::Script { recording, span } => script::print(recording, span.as_ref()),
         Request::EventList { recording, what } => evlist::print(recording, *what),
         Request::Convert(request) => run::convert(request),

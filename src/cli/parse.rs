@@ -28,7 +28,7 @@ use clap::{ArgMatches, FromArgMatches};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-pub use recording::with_selection;
+pub use recording::{with_selection, words_of_diff};
 
 /// The reason why parsing ended without a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,9 +76,7 @@ pub fn request(argv: &[OsString], around: &Surroundings) -> Result<Request, Stop
         return match (subcommand, without_environment.subcommand()) {
             (Sub::Record(args), Some((_, matches))) => recording::record(*args, matches, around),
             (Sub::Report(args), Some((_, matches))) => recording::report(*args, matches, &report_words(typed), around),
-            (Sub::Diff { first, second, json, .. }, Some((_, matches))) => {
-                recording::diff([first, second], answer_format(json), matches, around)
-            }
+            (Sub::Diff(args), Some((_, matches))) => recording::diff(*args, matches, around),
             (subcommand, _) => request_of_subcommand(subcommand),
         };
     }
@@ -111,7 +109,7 @@ fn request_of_subcommand(subcommand: Sub) -> Result<Request, Stop> {
         Sub::Completions { shell } => Ok(Request::Completions(shell)),
         Sub::Complete { words } => Ok(Request::Complete(words)),
         // The caller has the words.
-        Sub::Record(_) | Sub::Report(_) | Sub::Diff { .. } => Err(wrong("the options of the command are missing")),
+        Sub::Record(_) | Sub::Report(_) | Sub::Diff(_) => Err(wrong("the options of the command are missing")),
     }
 }
 

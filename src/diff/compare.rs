@@ -6,7 +6,8 @@ use super::difference::{Attribute, Difference, Side, What};
 use super::file_state::FileState;
 use super::fold;
 use super::noise;
-use super::outline::{End, Image, Outline};
+use super::outline::{End, Image, Node, Outline};
+use super::renamed;
 use super::slower::{self, OnFile};
 use super::streams::STANDARD_ERROR;
 use super::words::{Word, Words};
@@ -14,12 +15,18 @@ use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the differences, those first that say most about why one run works and another does not.
-pub fn compare(outlines: [&Outline; 2], words: &Words) -> Vec<Difference> {
+pub fn compare(mut outlines: [Outline; 2], words: &mut Words) -> Vec<Difference> {
+    renamed::unify(&mut outlines, words);
+    let (outlines, words) = ([&outlines[0], &outlines[1]], &*words);
     let Alignment { pairs, alone } = align(outlines, words);
     let mut found = Vec::new();
     let mut times: BTreeMap<Word, Vec<OnFile>> = BTreeMap::new();
     for pair in pairs {
         let nodes = [&outlines[0].nodes[pair[0]], &outlines[1].nodes[pair[1]]];
+        if let Some(side) = Side::BOTH.into_iter().find(|side| is_alone(nodes, *side)) {
+            runs_itself(outlines[side.index()], pair[side.index()], side, &mut found);
+            continue;
+        }
         let programs = program_of(outlines[1], pair[1]);
         let mut add = |what, objects, first| found.push(Difference { programs: programs.clone(), what, objects, first });
         let ends = nodes.map(|node| node.ends.keys().copied().collect::<BTreeSet<End>>());
@@ -72,6 +79,11 @@ pub fn compare(outlines: [&Outline; 2], words: &Words) -> Vec<Difference> {
     fold::fold(found, words)
 }
 
+/// Returns whether only the node of one recording has processes.
+fn is_alone(nodes: [&Node; 2], side: Side) -> bool {
+    nodes[side.index()].processes > 0 && nodes[side.other().index()].processes == 0
+}
+
 /// Returns how a file differs. The size of a file that one of the runs writes is no property of the file.
 fn differing(a: &FileState, b: &FileState, is_written: bool) -> impl Iterator<Item = What> {
     let states = [a, b];
@@ -100,10 +112,16 @@ fn is_noise(what: &What, object: &[u8]) -> bool {
 fn runs(outline: &Outline, at: usize, side: Side, found: &mut Vec<Difference>) {
     let node = &outline.nodes[at];
     let executes = node.children.iter().any(|child| matches!(outline.nodes[*child].image, Image::Program { .. }));
-    if node.image == Image::Forked && executes {
+    if node.image == Image::Forked && executes || node.processes == 0 {
         node.children.iter().for_each(|child| runs(outline, *child, side, found));
         return;
     }
+    runs_itself(outline, at, side, found);
+}
+
+/// Adds the program of a node that only one recording runs.
+fn runs_itself(outline: &Outline, at: usize, side: Side, found: &mut Vec<Difference>) {
+    let node = &outline.nodes[at];
     let (path, args) = match &node.image {
         Image::Program { path, args } => (Some(*path), args.clone()),
         Image::Unknown(comm) => (Some(*comm), Vec::new()),

@@ -12,6 +12,7 @@ use crate::beauty::signal;
 use crate::beauty::table::FlagPart;
 use crate::beauty::value::{ArrayValue, Text, Value};
 use crate::event::{Call, File, SocketAddresses, UnixName};
+use crate::json_trace::{Given, Moment};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
@@ -60,6 +61,14 @@ pub struct Around<'a> {
     pub streams: &'a Streams,
     /// The standard streams that the process, or an ancestor, has opened: the bit 1 << N for the descriptor N.
     pub own_streams: u8,
+    /// Arguments of the call that are not in its registers and its copies of memory.
+    pub given: &'a [Given<'a>],
+}
+
+impl Around<'_> {
+    fn given(&self, argument: usize, moment: Moment) -> Option<&Value<'_>> {
+        self.given.iter().find(|given| given.argument == argument && given.moment == moment).map(|given| &given.value)
+    }
 }
 
 /// Describes a call of a process.
@@ -73,10 +82,11 @@ pub fn describe(call: &Call, around: &Around) -> Described {
     let to_standard_error = call.args.is_some_and(|args| args[0] == 2);
     for argument in decoded.args().filter(|argument| argument.is_used()) {
         let values = argument.values();
-        if let Some(value) = values.exit() {
+        let of = |moment, value| around.given(argument.index(), moment).or(value);
+        if let Some(value) = of(Moment::Exit, values.exit()) {
             out.found(name, value);
         }
-        let Some(value) = values.entry() else { continue };
+        let Some(value) = of(Moment::Entry, values.entry()) else { continue };
         let is_path = matches!(argument.row().map(|row| row.kind), Some(ArgumentKind::Path));
         match value {
             Value::DirFd { fd, file } => folder = Some((*fd, *file)),

@@ -1,7 +1,7 @@
 //! `rtrace diff`: what a second run did otherwise.
 //!
-//! A recording becomes an outline ([`Outliner`]), two outlines become differences ([`compare()`]), and these are
-//! printed.
+//! A recording or a trace becomes an outline ([`Outliner`]), two outlines become differences ([`compare()`]), and these
+//! are printed.
 
 mod align;
 mod calls;
@@ -15,6 +15,7 @@ mod noise;
 mod outline;
 mod outliner;
 mod random_names;
+mod renamed;
 mod slower;
 mod streams;
 mod text;

@@ -20,6 +20,10 @@ pub struct Outline {
     pub left_out: u64,
     /// The files that a process opened for writing or replaced.
     pub written: FxHashSet<Word>,
+    /// The files that a process created and that did not exist before, and whether only their owners may use them.
+    pub created: FxHashMap<Word, bool>,
+    /// The numbers of the processes.
+    pub pids: FxHashSet<i32>,
 }
 
 /// The processes with the same parent and the same image.
@@ -31,7 +35,7 @@ pub struct Node {
     pub parent: usize,
     /// The indices of the children, in the order of their first start.
     pub children: Vec<usize>,
-    /// The number of processes.
+    /// The number of processes. It is 0 if what is compared has none of them, but may have descendants of them.
     pub processes: u64,
     /// What they did.
     pub uses: FxHashMap<Use, Tally>,
@@ -107,6 +111,17 @@ impl Tally {
         Tally { first, calls: 0, outcomes: SmallVec::new(), time: 0, is_compared, uses_file, lacks_path: false }
     }
 
+    /// Adds all calls of another tally.
+    pub fn join(&mut self, other: &Tally) {
+        self.first = self.first.min(other.first);
+        self.calls += other.calls;
+        self.time += other.time;
+        self.is_compared |= other.is_compared;
+        self.uses_file |= other.uses_file;
+        self.lacks_path |= other.lacks_path;
+        other.outcomes.iter().for_each(|(outcome, calls)| self.add(*outcome, *calls));
+    }
+
     /// Adds calls with an outcome.
     pub fn add(&mut self, outcome: Outcome, calls: u64) {
         match self.outcomes.iter_mut().find(|(other, _)| *other == outcome) {
@@ -142,6 +157,11 @@ impl Node {
 }
 
 impl Outline {
+    /// Returns an outline that has only these nodes.
+    pub fn new(nodes: Vec<Node>) -> Outline {
+        Outline { nodes, left_out: 0, written: FxHashSet::default(), created: FxHashMap::default(), pids: FxHashSet::default() }
+    }
+
     /// Returns the program of a node: its path, or its comm if no more is known.
     pub fn program(&self, node: usize) -> Option<Word> {
         let mut at = node;

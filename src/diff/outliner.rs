@@ -11,8 +11,10 @@ use crate::beauty::lookup;
 use crate::beauty::special::Special;
 use crate::engine::view::View;
 use crate::event::{Call, Event, EventKind, ExitState, File, TaskEnd};
+use crate::json_trace::Given;
+use crate::session::Session;
 use crate::sink::{Sink, TraceResult};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +35,8 @@ struct Process {
     executed: Option<Word>,
     /// The standard streams that it, or an ancestor, has opened: the bit 1 << N for the descriptor N.
     own_streams: u8,
+    /// The process is counted in its node, because something of it is compared.
+    is_counted: bool,
 }
 
 /// How many ancestors of a process are asked whether a name has their number.
@@ -49,6 +53,8 @@ struct State {
     streams: Streams,
     events: u64,
     kept: usize,
+    /// The event is outside the span of `--time`, and only says which processes there are.
+    is_outside: bool,
 }
 
 /// Collects what the events of one recording say.
@@ -64,13 +70,14 @@ impl Outliner {
         let root = Node::new(Image::Forked, 0);
         Outliner(Arc::new(Mutex::new(State {
             words,
-            outline: Outline { nodes: vec![root], left_out: 0, written: FxHashSet::default() },
+            outline: Outline::new(vec![root]),
             children: FxHashMap::default(),
             processes: FxHashMap::default(),
             names: RandomNames::default(),
             streams: Streams::default(),
             events: 0,
             kept: 0,
+            is_outside: false,
         })))
     }
 
@@ -79,18 +86,27 @@ impl Outliner {
         Box::new(Collector(Arc::clone(&self.0)))
     }
 
+    /// Takes an event. `given` are arguments of the call that are not in its registers and its copies of memory.
+    /// Something outside the span of `--time` is not compared.
+    pub fn take(&self, event: &Event, given: &[Given], session: &Session, is_outside: bool) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).event(event, given, session, is_outside);
+    }
+
     /// Returns the outline, and the words in it. The sink takes nothing from then on.
     pub fn finish(self) -> (Outline, Words) {
-        let empty = Outline { nodes: Vec::new(), left_out: 0, written: FxHashSet::default() };
         let state = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (std::mem::replace(&mut state.outline, empty), std::mem::take(&mut state.words))
+        (std::mem::replace(&mut state.outline, Outline::new(Vec::new())), std::mem::take(&mut state.words))
     }
 }
 
 impl Sink for Collector {
     fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).event(event, view);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).event(event, &[], view.session, false);
         Ok(())
+    }
+
+    fn pass_over(&mut self, event: &Event, view: &View) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).event(event, &[], view.session, true);
     }
 
     fn tick(&mut self, _: &View) -> io::Result<()> {
@@ -103,22 +119,25 @@ impl Sink for Collector {
 }
 
 impl State {
-    fn event(&mut self, event: &Event, view: &View) {
-        self.events += 1;
+    fn event(&mut self, event: &Event, given: &[Given], session: &Session, is_outside: bool) {
+        // A trace in JSON has no other events.
+        self.events += u64::from(matches!(event.kind, EventKind::Call(_) | EventKind::Tracepoint { .. }));
+        self.is_outside = is_outside;
         let pid = event.task.pid;
         match &event.kind {
-            EventKind::Call(call) => self.call(event, call),
+            EventKind::Call(call) => self.call(event, call, given),
             EventKind::Fork { child, .. } if child.pid != pid => {
                 let parent = self.node_of(event);
                 let node = self.child(parent, Image::Forked);
                 let own_streams = self.processes.get(&pid).map_or(0, |process| process.own_streams);
-                self.processes.insert(child.pid, Process { node, parent: pid, executed: None, own_streams });
+                self.insert(child.pid, Process { node, parent: pid, executed: None, own_streams, is_counted: !is_outside });
             }
             EventKind::Exec { path, .. } => {
                 self.executed(event);
                 let path = self.words.add(&self.names.without(path, &self.line(pid)));
                 self.processes.entry(pid).or_default().executed = Some(path);
             }
+            EventKind::Exit(_) if event.task.tid == pid && is_outside => _ = self.processes.remove(&pid),
             EventKind::Exit(end) if event.task.tid == pid => {
                 let node = self.node_of(event);
                 let end = match end {
@@ -129,8 +148,8 @@ impl State {
                 end.into_iter().for_each(|end| *self.outline.nodes[node].ends.entry(end).or_default() += 1);
                 self.processes.remove(&pid);
             }
-            EventKind::Tracepoint { event: index, .. } => {
-                if let Some(spec) = view.session.events.get(*index) {
+            EventKind::Tracepoint { event: index, .. } if !is_outside => {
+                if let Some(spec) = session.events.get(*index) {
                     let call = self.words.add(spec.terms.name.as_ref().unwrap_or(&spec.name).as_bytes());
                     let node = self.node_of(event);
                     let key = Use { call, object: Word::EMPTY, detail: Word::EMPTY };
@@ -143,14 +162,14 @@ impl State {
         }
     }
 
-    fn call(&mut self, event: &Event, call: &Call) {
+    fn call(&mut self, event: &Event, call: &Call, given: &[Given]) {
         let pid = event.task.pid;
         let row = lookup::row(call.abi, call.nr);
         if self.kept >= KEPT_MAX {
             self.outline.left_out += 1;
             return;
         }
-        let mut about = self.describe(pid, call);
+        let mut about = self.describe(pid, call, given);
         self.streams(pid, call, row.map_or("", |row| row.name), about.stream.take());
         if row.is_some_and(|row| matches!(row.does, Special::Execve | Special::Execveat)) && call.ret() == Some(0) {
             return self.executes(pid, call, &about);
@@ -162,7 +181,10 @@ impl State {
         }
         if let (Some((path, is_private)), None, Some(_)) = (&about.creates, call.errno(), call.ret()) {
             self.names.created(path, *is_private);
-            about = self.describe(pid, call);
+            about = self.describe(pid, call, given);
+        }
+        if self.is_outside {
+            return;
         }
         let node = self.node_of(event);
         if let Some(text) = about.complaint.take() {
@@ -189,6 +211,9 @@ impl State {
 
     /// Keeps what a call says about its file.
     fn file(&mut self, node: usize, object: Word, about: &Described, call: &Call) {
+        if let (Some((_, is_private)), None) = (&about.creates, call.errno()) {
+            self.outline.created.insert(object, *is_private);
+        }
         if about.writes && call.errno().is_none() {
             self.outline.written.insert(object);
             // rename(2) replaces the second file.
@@ -202,9 +227,9 @@ impl State {
     }
 
     /// Describes a call of a process.
-    fn describe(&self, pid: i32, call: &Call) -> Described {
+    fn describe(&self, pid: i32, call: &Call, given: &[Given]) -> Described {
         let own_streams = self.processes.get(&pid).map_or(0, |process| process.own_streams);
-        describe(call, &Around { names: &self.names, pids: &self.line(pid), streams: &self.streams, own_streams })
+        describe(call, &Around { names: &self.names, pids: &self.line(pid), streams: &self.streams, own_streams, given })
     }
 
     /// Follows where the standard streams lead. `file` is behind one that the process did not open.
@@ -221,7 +246,7 @@ impl State {
         let process = self.processes.get(&pid).copied().unwrap_or_default();
         let [name, object, detail] = [&name(call), &about.object, &about.detail].map(|text| self.words.add(text));
         // What the root does is the recorder's.
-        if process.node > 0 {
+        if process.node > 0 && !self.is_outside {
             let tally = self.tally(process.node, Use { call: name, object, detail }, (true, true));
             tally.calls += 1;
             tally.add(Outcome::Success, 1);
@@ -229,7 +254,7 @@ impl State {
         let path = process.executed.unwrap_or(object);
         let args = about.args.iter().map(|word| self.words.add(word)).collect();
         let node = self.child(process.node, Image::Program { path, args });
-        self.processes.insert(pid, Process { node, executed: None, ..process });
+        self.insert(pid, Process { node, executed: None, is_counted: !self.is_outside, ..process });
     }
 
     /// Puts a process that executed a program into the node of the program, if no call says more of it.
@@ -237,8 +262,15 @@ impl State {
         let pid = event.task.pid;
         if let Some(process @ Process { node, executed: Some(path), .. }) = self.processes.get(&pid).copied() {
             let node = self.child(node, Image::Program { path, args: Vec::new() });
-            self.processes.insert(pid, Process { node, executed: None, ..process });
+            self.insert(pid, Process { node, executed: None, is_counted: !self.is_outside, ..process });
         }
+    }
+
+    fn insert(&mut self, pid: i32, process: Process) {
+        if self.outline.pids.len() < KEPT_MAX {
+            self.outline.pids.insert(pid);
+        }
+        self.processes.insert(pid, process);
     }
 
     /// Returns a process and its ancestors.
@@ -251,17 +283,21 @@ impl State {
     fn node_of(&mut self, event: &Event) -> usize {
         self.executed(event);
         let pid = event.task.pid;
-        if let Some(process) = self.processes.get(&pid) {
+        if let Some(process) = self.processes.get_mut(&pid) {
+            if !process.is_counted && !self.is_outside {
+                process.is_counted = true;
+                self.outline.nodes[process.node].processes += 1;
+            }
             return process.node;
         }
         let comm = self.words.add(event.comm.as_deref().unwrap_or_default());
         let node = self.child(0, Image::Unknown(comm));
-        self.processes.insert(pid, Process { node, ..Process::default() });
+        self.insert(pid, Process { node, is_counted: !self.is_outside, ..Process::default() });
         node
     }
 
-    /// Returns the child of a node with this image, with one more process in it. If there are too many nodes, it is the
-    /// node itself.
+    /// Returns the child of a node with this image, with one more process in it if the event is compared. If there are
+    /// too many nodes, it is the node itself.
     fn child(&mut self, parent: usize, image: Image) -> usize {
         let nodes = &mut self.outline.nodes;
         let node = match self.children.get(&(parent, image.clone())) {
@@ -276,7 +312,7 @@ impl State {
                 node
             }
         };
-        nodes[node].processes += 1;
+        nodes[node].processes += u64::from(!self.is_outside);
         node
     }
 

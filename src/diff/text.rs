@@ -7,19 +7,26 @@ use super::words::{Word, Words};
 use crate::beauty::value::file_mode;
 use crate::beauty::{errno, signal};
 use crate::text::{escape, time_unit};
+use owo_colors::Color;
+use owo_colors::colors::{Cyan, Red, Yellow};
 use std::collections::BTreeSet;
 
 /// The most names that are listed in a sentence.
 const NAMES_MAX: usize = 4;
 
-/// Returns the differences as lines. `names` are what the two recordings are called.
-pub fn text(differences: &[Difference], names: [&str; 2], words: &Words) -> Vec<u8> {
-    let teller = Teller { names, words };
+/// The name of a program stands out.
+const BOLD: &str = "\x1b[1m";
+
+/// Returns the differences as lines, without characters that a terminal obeys except for those of colours, which are
+/// those of traces. `names` are what the two recordings are called.
+pub fn text(differences: &[Difference], names: [&str; 2], words: &Words, color: bool) -> Vec<u8> {
+    let names = names.map(|name| escaped(escape::controls, name.as_bytes()));
+    let teller = Teller { names: [&names[0], &names[1]], words, color };
     let mut out = Vec::new();
     for difference in differences {
         let programs: Vec<String> = difference.programs.iter().map(|program| shown(base_name(words, *program))).collect();
         let sentence = teller.sentence(&difference.what, &teller.objects(&difference.objects));
-        out.extend(format!("{}: {sentence}\n", listed(&unique(programs), "program")).bytes());
+        out.extend(format!("{}: {sentence}\n", teller.colored(BOLD, listed(&unique(programs), "program"))).bytes());
     }
     out
 }
@@ -28,39 +35,52 @@ pub fn text(differences: &[Difference], names: [&str; 2], words: &Words) -> Vec<
 struct Teller<'w> {
     names: [&'w str; 2],
     words: &'w Words,
+    color: bool,
 }
 
 impl Teller<'_> {
     fn sentence(&self, what: &What, objects: &str) -> String {
-        let call = |call: &Word| self.word(*call) + objects;
+        let call = |call: &Word| self.call(*call) + objects;
         let on = |side: &Side| self.names[side.index()];
         let other = |side: &Side| self.names[side.other().index()];
         match what {
             What::Fails { side, call: name, errnos, always: true } => {
-                format!("{} fails with {} in {}, and succeeds in {}", call(name), errors(errnos), on(side), other(side))
+                format!("{} fails with {} in {}, and succeeds in {}", call(name), self.errors(errnos), on(side), other(side))
             }
             What::Fails { side, call: name, errnos, always: false } => {
-                format!("{} sometimes fails with {} in {}, and never so in {}", call(name), errors(errnos), on(side), other(side))
+                format!("{} sometimes fails with {} in {}, and never so in {}", call(name), self.errors(errnos), on(side), other(side))
             }
             What::FailsOtherwise { call: name, errnos: [a, b] } => {
-                format!("{} fails with {} in {}, and with {} in {}", call(name), errors(b), self.names[1], errors(a), self.names[0])
+                format!(
+                    "{} fails with {} in {}, and with {} in {}",
+                    call(name),
+                    self.errors(b),
+                    self.names[1],
+                    self.errors(a),
+                    self.names[0]
+                )
             }
             What::FailsMore { call: name, errno, calls: [a, b] } => {
-                let errors = errors(&BTreeSet::from([*errno]));
+                let errors = self.errors(&BTreeSet::from([*errno]));
                 format!("{} fails {} with {errors} in {}, and {} in {}", call(name), times(*b), self.names[1], times(*a), self.names[0])
             }
-            What::Ends([a, b]) => format!("{} in {}, and {} in {}", ends(b), self.names[1], ends(a), self.names[0]),
+            What::Ends([a, b]) => {
+                let ends = |of| self.colored(Red::ANSI_FG, ends(of));
+                format!("{} in {}, and {} in {}", ends(b), self.names[1], ends(a), self.names[0])
+            }
             What::Complains { side, text } => {
                 let mut quoted = Vec::new();
                 escape::quoted(&mut quoted, text);
-                format!("writes to standard error in {} only: {}", on(side), String::from_utf8_lossy(&quoted))
+                let quoted = self.colored(Red::ANSI_FG, String::from_utf8_lossy(&quoted).into_owned());
+                format!("writes to standard error in {} only: {quoted}", on(side))
             }
             What::NoData { side, call: name } => {
                 format!("{} finds no data in {}, and some in {}", call(name), on(side), other(side))
             }
             What::Slower { side, call: name, timed } => {
                 let one = |side: Side| {
-                    let (time, calls) = (time_unit::short(timed.time[side.index()]), timed.calls[side.index()]);
+                    let time = self.colored(Yellow::ANSI_FG, time_unit::short(timed.time[side.index()]));
+                    let calls = timed.calls[side.index()];
                     format!("{time} in {} ({calls} {})", self.names[side.index()], if calls == 1 { "call" } else { "calls" })
                 };
                 let ratio = timed.ratio(*side).map(|ratio| format!(" {ratio} times as long in {}:", on(side))).unwrap_or_default();
@@ -75,7 +95,7 @@ impl Teller<'_> {
                 format!("only {} creates child processes ({processes})", on(side))
             }
             What::Tries { side, calls, errnos, .. } => {
-                format!("only {} tries{objects}: {} fails with {}", on(side), self.calls(calls), errors(errnos))
+                format!("only {} tries{objects}: {} fails with {}", on(side), self.calls(calls), self.errors(errnos))
             }
             What::Arguments([a, b]) => {
                 let command = |words: &[Word]| words.split_first().map(|(path, args)| self.command(*path, args)).unwrap_or_default();
@@ -84,7 +104,7 @@ impl Teller<'_> {
             What::Uses { side, calls } => format!("only {} uses{objects}: {}", on(side), self.calls(calls)),
             What::Calls { side, calls, errnos } if errnos.is_empty() => format!("only {} calls {}{objects}", on(side), self.calls(calls)),
             What::Calls { side, calls, errnos } => {
-                format!("only {} calls {}{objects}, which fails with {}", on(side), self.calls(calls), errors(errnos))
+                format!("only {} calls {}{objects}, which fails with {}", on(side), self.calls(calls), self.errors(errnos))
             }
             What::Details { call: name, details: [a, b] } => self.details(&call(name), a, b),
             What::More { call: name, calls: [a, b], .. } => {
@@ -143,15 +163,28 @@ impl Teller<'_> {
     }
 
     fn calls(&self, calls: &BTreeSet<Word>) -> String {
-        calls.iter().map(|call| self.word(*call)).collect::<Vec<_>>().join(", ")
+        calls.iter().map(|call| self.call(*call)).collect::<Vec<_>>().join(", ")
     }
 
     fn command(&self, path: Word, args: &[Word]) -> String {
         std::iter::once(path).chain(args.iter().copied()).map(|word| self.word(word)).collect::<Vec<_>>().join(" ")
     }
 
+    fn call(&self, name: Word) -> String {
+        self.colored(Cyan::ANSI_FG, self.word(name))
+    }
+
+    fn errors(&self, errnos: &BTreeSet<i32>) -> String {
+        self.colored(Red::ANSI_FG, errors(errnos))
+    }
+
     fn word(&self, word: Word) -> String {
         shown(self.words.text(word))
+    }
+
+    /// Returns a text in a colour, if colours are on.
+    fn colored(&self, color: &str, text: String) -> String {
+        if self.color { format!("{color}{text}\x1b[0m") } else { text }
     }
 }
 
@@ -181,8 +214,12 @@ fn mode(mode: u64) -> String {
 }
 
 fn shown(text: &[u8]) -> String {
+    escaped(escape::plain, text)
+}
+
+fn escaped(escape: fn(&mut Vec<u8>, &[u8]), text: &[u8]) -> String {
     let mut out = Vec::new();
-    escape::plain(&mut out, text);
+    escape(&mut out, text);
     String::from_utf8_lossy(&out).into_owned()
 }
 

@@ -162,7 +162,6 @@ pub enum ShortageKind {
 
 impl ShortageKind {
     /// All kinds.
-    #[cfg(test)]
     pub const ALL: [ShortageKind; 13] = [
         ShortageKind::Tasks,
         ShortageKind::Memory,

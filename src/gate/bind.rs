@@ -210,7 +210,7 @@ fn of_events(stream: &Stream, filters: &mut Filters) -> Vec<Option<Criteria>> {
 }
 
 /// Returns the items that select an event. An item with `!` removes the event from the items before it.
-fn selected_by(items: &[Item], spec: &EventSpec) -> SmallVec<[u16; 2]> {
+pub fn selected_by(items: &[Item], spec: &EventSpec) -> SmallVec<[u16; 2]> {
     let mut selected_by = SmallVec::new();
     for (at, item) in (0..).zip(items) {
         match selects(&item.selector, spec) || spec.terms.created_for == Some(at) {

@@ -13,7 +13,7 @@ mod span;
 mod subject;
 
 pub use account::{Account, WithheldCalls};
-pub use bind::{Stream, bind, signals};
+pub use bind::{Stream, bind, selected_by, signals};
 pub use paths::{Paths, may_have_paths};
 pub use span::Span;
 pub use subject::{CallOperand, CallScope, CallSubject, TracepointScope, TracepointSubject};

@@ -31,6 +31,7 @@ pub use files::{Collector, RecordedFiles, SeenFile};
 pub use jit::{JitFile, JitReader};
 pub use of_perf::{BuildIdBytes, KernelPlace, Programs, build_id, padded};
 pub use reader::{Damage, KernelSymbols, NoIndex, Reader};
+pub use record_stream::Regular;
 pub use sections::About;
 pub use tracing_data::TracingData;
 pub use writer::{Totals, Writer};

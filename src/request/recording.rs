@@ -1,7 +1,7 @@
 //! What is asked of recordings.
 
-use super::Trace;
 use super::filter::Expr;
+use super::{AnswerFormat, Color, Trace};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -79,6 +79,22 @@ pub struct Conversion {
     pub input: PathBuf,
     /// The file that is written.
     pub output: PathBuf,
+}
+
+/// `rtrace diff`: two recordings, or traces in JSON, are compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The files.
+    pub files: [PathBuf; 2],
+    /// The options that select calls and events, as words of a command line; without any, what the recorders selected
+    /// is compared.
+    pub selection: Vec<String>,
+    /// `--time FROM,TO`: the part of both that is compared.
+    pub span: Option<String>,
+    /// The format of the answer.
+    pub format: AnswerFormat,
+    /// Whether the answer has colours.
+    pub color: Color,
 }
 
 /// What is printed of the events of a recording, beside their names.

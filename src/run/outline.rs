@@ -2,11 +2,13 @@
 
 use super::display::Sinks;
 use super::programs::{Programs, RecordedNames};
-use super::replay::{bind, naming, say_damages, say_missing, session};
+use super::replay::{bind, naming, say_damages, say_missing, session, span};
 use super::verdict::Selection;
 use super::work::{Shown, Work};
 use crate::diff::{Outline, Outliner, Words};
 use crate::engine::Engine;
+use crate::event::Verdict;
+use crate::gate;
 use crate::interrupt;
 use crate::recording::Reader;
 use crate::request::{Sink, Trace};
@@ -32,7 +34,8 @@ pub fn outline(
 ) -> anyhow::Result<(Outline, Words)> {
     let session = Arc::new(session(request, reader.begin().session.clone(), has_own_selection));
     let outliner = Outliner::new(words);
-    let shown = Shown { gate: bind(request, &session)?, selection: Selection::of(request), enough: Arc::new(AtomicBool::new(false)) };
+    let gate = gate::Settings { span: span(request, &session, reader.lasts())?, ..bind(request, &session)? };
+    let shown = Shown { gate, selection: Selection::of(request), enough: Arc::new(AtomicBool::new(false)) };
     let naming = naming(request, reader.files(), Box::new(RecordedNames { kernel: reader.kernel_symbols(), files: reader.files() }));
     // Nothing is written to it.
     let output = Output::open(&crate::request::Output { to: Sink::Stdout, ..request.output.clone() })?.shared();
@@ -49,13 +52,27 @@ pub fn outline(
     let outcome = work.finish(&mut events);
     let of = format!("{}: ", path.display());
     say_missing(&of, &outcome.verdict, &Programs::Recorded(reader.files()));
-    if outcome.verdict.lost_records > 0 {
-        say!("rtrace: {} lacks {} lost records: what is missing in it may have happened", path.display(), outcome.verdict.lost_records);
-    }
+    say_not_compared(path, &outcome.verdict);
     say_damages(&of, reader.damages(), reader.unreadable());
+    Ok(finished(path, outliner))
+}
+
+/// Says what the comparison lacks.
+pub(super) fn say_not_compared(path: &Path, verdict: &Verdict) {
+    let path = path.display();
+    if verdict.lost_records > 0 {
+        say!("rtrace: {path} lacks {} lost records: what is missing in it may have happened", verdict.lost_records);
+    }
+    if verdict.given_up > 0 {
+        say!("rtrace: {path} lacks {} calls that could not be written: what is missing in it may have happened", verdict.given_up);
+    }
+}
+
+/// Returns the outline, and says what is not in it.
+pub(super) fn finished(path: &Path, outliner: Outliner) -> (Outline, Words) {
     let (outline, words) = outliner.finish();
     if outline.left_out > 0 {
         say!("rtrace: {} has too many different calls: {} calls are not compared", path.display(), outline.left_out);
     }
-    Ok((outline, words))
+    (outline, words)
 }

@@ -12,7 +12,7 @@ use super::verdict::Selection;
 use super::work::{Shown, Work};
 use crate::beauty::tables::{OTHER_NAMES, SYSCALLS};
 use crate::engine::Engine;
-use crate::event::{Synthesized, Verdict};
+use crate::event::{Synthesized, Time, Verdict};
 use crate::gate;
 use crate::interrupt;
 use crate::plan::{PENDING_AFTER, sums};
@@ -48,7 +48,7 @@ pub fn replay(request: &Trace, reader: AnyReader, has_own_selection: bool) -> an
     let request = of_all.as_ref().unwrap_or(request);
     let tasks = Tasks::of_recording(session.scope);
     let shows_pending = request.show.pending == Some(true) || is_interleaved(request, &tasks);
-    let span = span(request, &session, &reader)?;
+    let span = span(request, &session, reader.lasts())?;
     let shown = gate::Settings { pending: shows_pending, span, ..bind(request, &session)? };
     // Lines that depend on all earlier ones need all of them to be read.
     let depends_on_all = shown.depend_on_earlier_events() || request.show.time == TimeFormat::Delta || request.show.style == Style::Strace;
@@ -133,10 +133,10 @@ fn say_what_it_lacks(request: &Trace, reader: &AnyReader, programs: &Programs) {
     }
 }
 
-/// Returns the span of which events are shown.
-fn span(request: &Trace, session: &Session, reader: &AnyReader) -> anyhow::Result<Option<gate::Span>> {
+/// Returns the span of which events are shown. `lasts` are the times of the first and the last round of the recording.
+pub(super) fn span(request: &Trace, session: &Session, lasts: Option<(Time, Time)>) -> anyhow::Result<Option<gate::Span>> {
     let Some(span) = &request.span else { return Ok(None) };
-    let bounds = span.bounds(session, reader.lasts()).map_err(|why| anyhow!(why))?;
+    let bounds = span.bounds(session, lasts).map_err(|why| anyhow!(why))?;
     Ok(Some(gate::Span::new(bounds, session)))
 }
 

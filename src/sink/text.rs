@@ -151,12 +151,13 @@ impl Sink for Text {
 
     fn pass_over(&mut self, event: &Event, view: &View) {
         self.begin(view);
-        // An object of JSON depends on no other.
-        if self.show.style == show::Style::Json {
+        // An object of JSON depends on no other, but the first one of a process says where the process comes from.
+        let is_origin = matches!(event.kind, EventKind::Fork { .. } | EventKind::Exec { .. });
+        if self.show.style == show::Style::Json && !is_origin {
             return;
         }
         // Relative stamps count from the first line. In some styles each line depends on the one before.
-        let depends = self.show.time == TimeFormat::Delta || self.show.style == show::Style::Strace;
+        let depends = is_origin || self.show.time == TimeFormat::Delta || self.show.style == show::Style::Strace;
         if let Some(style) = self.style.as_mut().filter(|_| depends || !self.has_first_line) {
             let mut line = Vec::new();
             print(style.as_mut(), &mut line, event, view);

@@ -18,6 +18,7 @@ mod containers;
 mod copies;
 mod descriptors;
 mod diff;
+mod diff_traces;
 mod edge_values;
 mod edges;
 mod ending;

@@ -169,7 +169,7 @@ fn output_has_no_colour_unless_requested() {
 }
 
 /// Opens a terminal of this width; text that is written to the path can be read from the file.
-fn terminal(columns: u16) -> (String, std::fs::File, rustix::fd::OwnedFd) {
+pub fn terminal(columns: u16) -> (String, std::fs::File, rustix::fd::OwnedFd) {
     use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, ptsname, unlockpt};
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = openpt(flags).expect("there are pseudoterminals");

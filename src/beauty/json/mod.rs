@@ -6,6 +6,7 @@
 mod clock;
 mod end;
 mod heads;
+mod origins;
 mod other;
 #[cfg(test)]
 mod round_trip;
@@ -24,6 +25,7 @@ use crate::event::{Call, EntryState, Event, EventKind, ExitState, Verdict};
 use crate::session::{Scope, Session};
 use clock::Clock;
 use heads::{Heads, begin_argument};
+use origins::Origins;
 use stack::stack;
 use write::{Elements, object};
 
@@ -38,6 +40,7 @@ pub struct Json {
     header: Vec<u8>,
     clock: Clock,
     heads: Heads,
+    origins: Origins,
     /// Decoders by event index, created at the first record of an event.
     tracepoints: Vec<Option<TracepointDecoder>>,
     /// The numbers of generic netlink families that the calls up to now were told.
@@ -62,7 +65,15 @@ impl Json {
             o.word("scope", scope);
             clock.write(o.member("started"), session.started);
         });
-        Json { string_limit, header, clock, heads: Heads::default(), tracepoints: Vec::new(), families: Families::default() }
+        Json {
+            string_limit,
+            header,
+            clock,
+            heads: Heads::default(),
+            origins: Origins::default(),
+            tracepoints: Vec::new(),
+            families: Families::default(),
+        }
     }
 
     fn call(&mut self, o: &mut Elements, event: &Event, call: &Call, context: &StyleContext) {
@@ -137,13 +148,14 @@ impl Style for Json {
             EventKind::Exit(_) => "exit",
             EventKind::Lost(loss) => return other::lost(out, event, *loss, &mut self.clock),
             EventKind::Notice(notice) => return end::notice(out, event, notice, &mut self.clock),
+            EventKind::Fork { .. } | EventKind::Exec { .. } => return self.origins.learn(event),
             EventKind::Tracepoint { .. } | EventKind::Aggregate(_) | EventKind::Tally(_) => return,
-            EventKind::Fork { .. } | EventKind::Exec { .. } => return,
         };
         line(out, |o| {
             o.word("type", kind);
             self.clock.write(o.member("time"), event.time);
             self.heads.task(o, event, (context.cgroup)(event.task.tid));
+            self.origins.write(o, event.task.pid);
             o.uint("cpu", u64::from(event.cpu));
             match &event.kind {
                 EventKind::Call(call) | EventKind::Pending(call) => self.call(o, event, call, context),

@@ -1,10 +1,10 @@
 //! Parses the options for recordings: `rtrace record`, `--record` and `-i`.
 
 use super::{Stop, matches, read_config, trace, wrong};
-use crate::cli::args::{Cli, RecordArgs, ReportArgs, SortArg, Sub, WeightArg, WhatArgs};
+use crate::cli::args::{Cli, DiffArgs, RecordArgs, ReportArgs, SortArg, Sub, WeightArg, WhatArgs};
 use crate::cli::config::Config;
 use crate::request::filter;
-use crate::request::{AnswerFormat, Engine, Order, Recording, Replay, Report, Request, Snapshots, Target, TaskSelection};
+use crate::request::{Comparison, Engine, Order, Recording, Replay, Report, Request, Snapshots, Target, TaskSelection};
 use crate::show::Mode;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
@@ -70,14 +70,23 @@ pub fn record(args: RecordArgs, matches: &ArgMatches, around: &super::Surroundin
 ///
 /// # Errors
 /// An option is wrong, or does not apply to recordings.
-pub fn diff(recordings: [PathBuf; 2], format: AnswerFormat, matches: &ArgMatches, around: &super::Surroundings) -> Result<Request, Stop> {
+pub fn diff(args: DiffArgs, matches: &ArgMatches, around: &super::Surroundings) -> Result<Request, Stop> {
     if matches.contains_id("inject") {
         return Err(wrong("diff --inject: the calls of a recording were already made"));
     }
     let selection = selection(matches, &Config::default())?;
+    let files = [args.first, args.second];
     // Mistakes in the options are reported once, and before a recording is read.
-    with_selection(&selection, &[OsString::from("--no-config"), OsString::from("-i"), recordings[0].clone().into()], around)?;
-    Ok(Request::Diff { recordings, selection, format })
+    with_selection(&selection, &words_of_diff(&files[0], args.time.as_deref()), around)?;
+    let color = super::show::color(args.color.or(read_config(around)?.color), around);
+    let format = super::answer_format(args.json);
+    Ok(Request::Diff(Comparison { files, selection, span: args.time, format, color }))
+}
+
+/// Returns the options, beside the selection, by which a file of `rtrace diff` is read.
+pub fn words_of_diff(file: &Path, span: Option<&str>) -> Vec<OsString> {
+    let span = span.map(|span| format!("--time-span={span}").into());
+    [OsString::from("--no-config"), "-i".into(), file.into()].into_iter().chain(span).collect()
 }
 
 /// Checks that snapshots can be taken as the other options say.

@@ -117,18 +117,23 @@ pub fn output(cli: &Cli, config: &Config, around: &Surroundings) -> Result<Outpu
             None => Sink::File(PathBuf::from(name)),
         },
     };
-    let set = |name: &str| (around.var)(name).is_some_and(|value| !value.is_empty() && (name == "NO_COLOR" || value != "0"));
-    let color = match cli.output.color.or(config.color) {
-        Some(color) => Color::from(color),
-        None if set("NO_COLOR") => Color::Never,
-        None if set("CLICOLOR_FORCE") => Color::Always,
-        None => Color::Auto,
-    };
+    let color = color(cli.output.color.or(config.color), around);
     let rotation = cli.output.max_size.map(|max_size| Rotation { max_size, keep: cli.output.rotate.unwrap_or(1) });
     match (rotation, &to) {
         (Some(Rotation { max_size: 0, .. }), _) => Err(wrong("--max-size 0: the size must be at least one byte, for example 100M")),
         (Some(_), Sink::Stderr | Sink::Stdout | Sink::Pipe(_)) => Err(wrong("--max-size needs an output file: add -o FILE")),
         _ => Ok(Output { to, separately: cli.output.output_separately, color, rotation }),
+    }
+}
+
+/// Returns whether there are colours, by the option or configuration, or else by the environment.
+pub fn color(chosen: Option<ColorArg>, around: &Surroundings) -> Color {
+    let set = |name: &str| (around.var)(name).is_some_and(|value| !value.is_empty() && (name == "NO_COLOR" || value != "0"));
+    match chosen {
+        Some(color) => Color::from(color),
+        None if set("NO_COLOR") => Color::Never,
+        None if set("CLICOLOR_FORCE") => Color::Always,
+        None => Color::Auto,
     }
 }
 
