@@ -16,7 +16,7 @@ const AHEAD_MAX: usize = 2;
 
 /// A message has the pieces of input of this many bytes of the file. Recordings of perf have small ones, and waking a
 /// thread for each of them takes longer than reading it.
-const BYTES_TOGETHER: u64 = 64 << 10;
+const BYTES_TOGETHER: u64 = 16 << 10;
 
 /// A source of input.
 pub enum Source {
