@@ -14,9 +14,10 @@ use std::thread::JoinHandle;
 /// traced machine held.
 const AHEAD_MAX: usize = 2;
 
-/// A message has the pieces of input of this many bytes of the file. Recordings of perf have small ones, and waking a
-/// thread for each of them takes longer than reading it.
+/// A message has the pieces of input of this many bytes of the file, or this many pieces. Recordings of perf have small
+/// ones, and waking a thread for each of them takes longer than reading it.
 const BYTES_TOGETHER: u64 = 16 << 10;
+const PIECES_TOGETHER: usize = 8;
 
 /// A source of input.
 pub enum Source {
@@ -144,7 +145,7 @@ fn read(mut reader: AnyReader, inputs: &SyncSender<Vec<Read>>, spent: &Receiver<
         let input = reader.next_input();
         let (known, is_end) = (Known::of(&reader), input.is_none());
         together.push(Read { input, known });
-        if is_end || known.progress.0 >= sent + BYTES_TOGETHER {
+        if is_end || together.len() >= PIECES_TOGETHER || known.progress.0 >= sent + BYTES_TOGETHER {
             sent = known.progress.0;
             if inputs.send(std::mem::take(&mut together)).is_err() || is_end {
                 return reader;
