@@ -75,7 +75,8 @@ fn of_paths(found: Vec<Difference>, words: &Words) -> Vec<Difference> {
 /// Returns the place of a file, if such differences are joined.
 type Place<'p> = &'p dyn Fn(&Difference, &[u8]) -> Option<Vec<u8>>;
 
-/// Joins at least `min` differences of one file each that are of the same kind and at the same place.
+/// Joins differences of one file each that are of the same kind and at the same place, if they are of at least `min`
+/// files. A file may have several, such as one size after another.
 fn joined(found: Vec<Difference>, words: &Words, min: usize, place: Place) -> Vec<Difference> {
     let mut sets: BTreeMap<(String, BTreeSet<Word>, Vec<u8>), Vec<Difference>> = BTreeMap::new();
     let mut out = Vec::new();
@@ -90,15 +91,17 @@ fn joined(found: Vec<Difference>, words: &Words, min: usize, place: Place) -> Ve
         }
     }
     for set in sets.into_values() {
-        if set.len() < min {
+        let files: BTreeSet<Word> = set.iter().flat_map(|difference| difference.objects.iter().copied()).collect();
+        if files.len() < min {
             out.extend(set);
             continue;
         }
         let mut set = set.into_iter();
         let Some(mut joined) = set.next() else { continue };
+        let mut seen: BTreeSet<Word> = joined.objects.iter().copied().collect();
         for difference in set {
             joined.first = joined.first.min(difference.first);
-            joined.objects.extend(difference.objects);
+            joined.objects.extend(difference.objects.into_iter().filter(|object| seen.insert(*object)));
             if let (What::Uses { calls: all, .. } | What::Tries { calls: all, .. }, What::Uses { calls, .. } | What::Tries { calls, .. }) =
                 (&mut joined.what, difference.what)
             {
@@ -143,4 +146,26 @@ fn directory(path: &[u8]) -> Option<&[u8]> {
 fn tree(path: &[u8]) -> &[u8] {
     let end = memchr::memchr_iter(b'/', path).nth(2).unwrap_or(path.len());
     &path[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_two_sizes_is_listed_once_and_counted_once() {
+        let mut words = Words::default();
+        let mut sized = |paths: &[&str]| {
+            let of_path = |(at, path): (usize, &&str)| Difference {
+                programs: BTreeSet::new(),
+                what: What::File { attribute: Attribute::Size, values: [1, 2 + at as u64] },
+                objects: vec![words.add(path.as_bytes())],
+                first: at as u64,
+            };
+            let found = paths.iter().enumerate().map(of_path).collect();
+            fold(found, &words).into_iter().map(|difference| difference.objects.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(sized(&["/d/a", "/d/b", "/d/a", "/d/c", "/d/d"]), [4]);
+        assert_eq!(sized(&["/d/a", "/d/b", "/d/a", "/d/b"]), [1, 1, 1, 1]);
+    }
 }
