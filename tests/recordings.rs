@@ -2,11 +2,14 @@
 
 #[path = "recordings/calls.rs"]
 mod calls;
+#[path = "recordings/json_events.rs"]
+mod json_events;
 #[path = "recordings/other_reader.rs"]
 mod other_reader;
 #[path = "recordings/perf_script.rs"]
 mod perf_script;
 
+use json_events::{json_events, within};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -97,25 +100,12 @@ fn a_replay_selects_and_filters_anew() {
     assert!(text.lines().all(|line| line.contains("write(") || line.contains("+++")), "{text}");
 }
 
-/// Returns the objects of events without the members `parent` and `program`, which the first object of a process has,
-/// and the times at which the events ended.
-fn events_of(json: &str) -> Vec<(u64, String)> {
-    let event = |line: &str| {
-        let mut object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line).expect("it is JSON");
-        object.remove("parent");
-        object.remove("program");
-        let time = object.get("time")?.get("monotonic")?.as_str()?.parse().expect("it is a number");
-        Some((time, serde_json::Value::Object(object).to_string()))
-    };
-    json.lines().filter(|line| !line.starts_with(r#"{"type":"notice""#)).filter_map(event).collect()
-}
-
 #[test]
 fn a_span_of_time_has_the_lines_that_the_whole_recording_has_in_it() {
     for recording in recordings() {
         let name = recording.to_str().expect("it is UTF-8");
         let whole = String::from_utf8(rtrace(&["-i", name, "-o", "-", "--json"]).stdout).unwrap();
-        let events = events_of(&whole);
+        let events = json_events(&whole);
         let lines = String::from_utf8(rtrace(&["-i", name, "-o", "-"]).stdout).unwrap();
         let seconds = |time: u64| format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
         let all = events.len();
@@ -124,10 +114,8 @@ fn a_span_of_time_has_the_lines_that_the_whole_recording_has_in_it() {
             let span = format!("{},{}", seconds(from), seconds(to));
             let run = rtrace(&["-i", name, "-o", "-", "--json", "--time-format", "monotonic", "--time", &span]);
             let shown = String::from_utf8(run.stdout).unwrap();
-            let shown: Vec<String> = events_of(&shown).into_iter().map(|(_, event)| event).collect();
-            let expected: Vec<String> =
-                events.iter().filter(|(time, _)| (from..=to).contains(time)).map(|(_, event)| event.clone()).collect();
-            assert_eq!((shown, run.status.code()), (expected, Some(0)), "{name} --time {span}");
+            let shown = json_events(&shown);
+            assert_eq!((within(&shown, 0..=u64::MAX), run.status.code()), (within(&events, from..=to), Some(0)), "{name} --time {span}");
         }
         // Relative stamps count from the first line, although that one is not shown.
         let latest = seconds(events[all / 2].0);

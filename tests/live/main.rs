@@ -37,6 +37,8 @@ mod interrupted;
 mod ioctls;
 mod json;
 mod json_commands;
+#[path = "../recordings/json_events.rs"]
+mod json_events;
 mod json_lines;
 mod kernel_documents;
 mod kernel_names;

@@ -2,6 +2,7 @@
 
 use crate::cgroup::Cgroup;
 use crate::compiled::compiled;
+use crate::json_events::{json_events, within};
 use crate::machine::{self, Machine};
 use crate::needs::Need;
 use crate::trace::{Trace, shell, shell_with_engine};
@@ -296,13 +297,6 @@ fn what_a_recorder_lost_is_missing_in_its_place() {
     assert!(at(" ls/") < Some(gap) && shown.lines().skip(gap).any(|line| line.contains(" cat/")), "{said}");
 }
 
-/// Returns the objects of events in a file, without those about the whole trace.
-fn objects(machine: &Machine, file: &str) -> Vec<String> {
-    let text = std::fs::read_to_string(machine.dir().join(file)).expect("rtrace wrote it");
-    let is_event = |line: &&str| line.contains(r#""time":{"monotonic":"#) && !line.starts_with(r#"{"type":"notice""#);
-    text.lines().filter(is_event).map(str::to_owned).collect()
-}
-
 /// Runs rtrace, and returns how many bytes it read by pread(2), as it reads recordings.
 fn bytes_read(machine: &Machine, words: &str) -> u64 {
     let script = format!(
@@ -323,19 +317,19 @@ fn a_span_of_a_long_recording_has_the_lines_of_the_whole_and_is_read_in_part() {
             machine.dir().display()
         );
         let size: u64 = shell_with_engine_at(&machine, &script).trim().parse().expect("it is the size of the recording");
-        let whole = objects(&machine, "whole.jsonl");
+        let objects = |file: &str| json_events(&std::fs::read_to_string(machine.dir().join(file)).expect("rtrace wrote it"));
+        let whole = objects("whole.jsonl");
         let (mut least, mut least_of_script) = (u64::MAX, u64::MAX);
         let records = shell_with_engine_at(&machine, &format!("cd {}; $rtrace script -i long.data", machine.dir().display()));
-        let time = |line: &str| line.split('"').nth(9).and_then(|time| time.parse().ok()).unwrap_or(0u64);
         for (first, last) in [(0, 5), (30, 31), (55, 60), (90, 91), (99, 100)] {
-            let [from, to] = [first, last].map(|share| time(&whole[(whole.len() - 1) * share / 100]));
+            let [from, to] = [first, last].map(|share| whole[(whole.len() - 1) * share / 100].0);
             let seconds = |time: u64| format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
             let span = format!("{},{}", seconds(from), seconds(to));
             let words = format!("-q -i long.data --json -o part.jsonl --time-format monotonic --time {span}");
             least = least.min(bytes_read(&machine, &words));
-            let expected: Vec<&String> = whole.iter().filter(|line| (from..=to).contains(&time(line))).collect();
-            let part = objects(&machine, "part.jsonl");
-            assert!(part.iter().eq(expected.iter().copied()), "{packing} {first}: {} and {} lines", part.len(), expected.len());
+            let expected = within(&whole, from..=to);
+            let part = objects("part.jsonl");
+            assert!(within(&part, 0..=u64::MAX) == expected, "{packing} {first}: {} and {} lines", part.len(), expected.len());
             least_of_script = least_of_script.min(bytes_read(&machine, &format!("script -i long.data --time {span} > part.script")));
             let part = std::fs::read_to_string(machine.dir().join("part.script")).expect("it was written");
             let lines = part.lines().count();
