@@ -16,14 +16,13 @@
 //! ```
 
 use rtrace::events::{
-    Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, Injected, PidTranslation, Piece,
-    PieceState, PieceTime, Socket, SocketAddresses, TaskId, Time,
+    Abi, Call, CallFile, CallId, Event, EventIndex, EventKind, ExitState, FdPlace, File, Piece, PieceState, PieceTime, Socket,
+    SocketAddresses, TaskId, Time,
 };
 use rtrace::output::{Nameless, Output, Sink, StyleContext, Summary, Tasks, View, create_style};
 use rtrace::program::{self, Parsed, Request, Trace};
 use rtrace::records::{Body, EventSpec, EventTable, Merge, RecordWriter, Role, Round, SAMPLE_TRACEPOINT, Session};
 use rtrace::tables::{SYSCALLS, syscall_by_name};
-use smallvec::SmallVec;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -246,24 +245,13 @@ fn call(name: &str, args: &[u64], ret: i64) -> CallBuilder {
     let mut registers = [0; 6];
     registers[..args.len()].copy_from_slice(args);
     CallBuilder(Call {
-        id: CallId { tid: TASK.tid, start: START },
-        abi: Abi::X86_64,
-        nr: i64::from(row.numbers[Abi::X86_64 as usize].expect("x86-64 has the call")),
-        entry: EntryState::Seen,
         exit: ExitState::Returned { at: END, ret },
         args: Some(registers),
-        request: None,
-        pieces: SmallVec::new(),
-        payload: Vec::new(),
-        files: SmallVec::new(),
-        lost_before: 0,
-        shown_pending: false,
-        killed: false,
-        pids: PidTranslation::Same,
-        ids: Vec::new(),
-        stack: None,
-        injected: Injected::default(),
-        detached: false,
+        ..Call::new(
+            CallId { tid: TASK.tid, start: START },
+            Abi::X86_64,
+            i64::from(row.numbers[Abi::X86_64 as usize].expect("x86-64 has the call")),
+        )
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The first byte chooses the kind of input.
 
-use rtrace::events::{Call, CallId, EntryState, EventIndex, ExitState, Injected, PidTranslation, Time};
+use rtrace::events::{Call, CallId, EventIndex, Time};
 use rtrace::records::{self, Body, CallRecord, Chunk, Dump, EventSpec, EventTable, Form, Merge, Records, Role, Round, Terms, field};
 
 pub fn run(bytes: &[u8]) {
@@ -51,24 +51,9 @@ fn call(raw: &[u8]) {
     let Some(seen) = CallRecord::parse(raw) else { return };
     let _ = seen.parts_before();
     let mut call = Call {
-        id: CallId { tid: seen.tid, start: seen.start },
-        abi: seen.abi,
-        nr: seen.nr.into(),
-        entry: EntryState::Seen,
-        exit: ExitState::Pending,
         args: Some(seen.args),
-        request: None,
-        pieces: Default::default(),
-        payload: Vec::new(),
-        files: Default::default(),
-        lost_before: 0,
         shown_pending: seen.shown,
-        killed: false,
-        pids: PidTranslation::Same,
-        ids: Vec::new(),
-        stack: None,
-        injected: Injected::default(),
-        detached: false,
+        ..Call::new(CallId { tid: seen.tid, start: seen.start }, seen.abi, seen.nr.into())
     };
     records::add_pieces(seen.pieces, &mut call, |_, _| {});
     for piece in &call.pieces {

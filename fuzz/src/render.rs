@@ -1,8 +1,6 @@
 //! Decodes calls and prints their lines in every style.
 
-use rtrace::events::{
-    Abi, Call, CallId, EntryState, Event, EventKind, ExitState, Injected, PidTranslation, Piece, PieceState, PieceTime, TaskId, Time,
-};
+use rtrace::events::{Abi, Call, CallId, Event, EventKind, ExitState, Piece, PieceState, PieceTime, TaskId, Time};
 use rtrace::output::{Nameless, Style, StyleContext, create_style};
 use rtrace::program::{self, Parsed, Request};
 use rtrace::records::Session;
@@ -39,26 +37,7 @@ pub fn style_of(session: &Session, options: &[&str]) -> Box<dyn Style> {
 
 /// Returns a call without memory that returned `ret`.
 pub fn call(abi: Abi, nr: i64, args: [u64; 6], ret: i64) -> Call {
-    Call {
-        id: CallId { tid: TASK.tid, start: START },
-        abi,
-        nr,
-        entry: EntryState::Seen,
-        exit: ExitState::Returned { at: END, ret },
-        args: Some(args),
-        request: None,
-        pieces: Default::default(),
-        payload: Vec::new(),
-        files: Default::default(),
-        lost_before: 0,
-        shown_pending: false,
-        killed: false,
-        pids: PidTranslation::Same,
-        ids: Vec::new(),
-        stack: None,
-        injected: Injected::default(),
-        detached: false,
-    }
+    Call { exit: ExitState::Returned { at: END, ret }, args: Some(args), ..Call::new(CallId { tid: TASK.tid, start: START }, abi, nr) }
 }
 
 /// Adds memory that was copied completely.

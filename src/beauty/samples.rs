@@ -2,11 +2,9 @@
 
 use super::row::*;
 use crate::event::{
-    Abi, Call, CallFile, CallId, Comm, EntryState as Begin, Event, EventKind, ExitState, FdPlace, File, Injected, Piece, PieceState,
-    PieceTime, TaskId, Time,
+    Abi, Call, CallFile, CallId, Comm, Event, EventKind, ExitState, FdPlace, File, Piece, PieceState, PieceTime, TaskId, Time,
 };
 use crate::show::{Mode, Show, SummaryBy, TimeFormat};
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 const fn entry(value: u64, name: &'static str) -> TableConstant {
@@ -157,24 +155,9 @@ pub static FCNTL_ROW: Syscall = Syscall {
 pub fn call(args: [u64; 6], ret: i64) -> Call {
     let start = Time(1_000_000_000);
     Call {
-        id: CallId { tid: 20131, start },
-        abi: Abi::X86_64,
-        nr: 0,
-        entry: Begin::Seen,
         exit: ExitState::Returned { at: Time(start.0 + 19_000), ret },
         args: Some(args),
-        request: None,
-        pieces: SmallVec::new(),
-        payload: Vec::new(),
-        files: SmallVec::new(),
-        lost_before: 0,
-        shown_pending: false,
-        killed: false,
-        pids: crate::event::PidTranslation::Same,
-        ids: Vec::new(),
-        stack: None,
-        injected: Injected::default(),
-        detached: false,
+        ..Call::new(CallId { tid: 20131, start }, Abi::X86_64, 0)
     }
 }
 

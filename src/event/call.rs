@@ -104,6 +104,30 @@ pub enum ExitState {
 }
 
 impl Call {
+    /// Returns a call that has not returned, and of which no more is known than that it began.
+    pub fn new(id: CallId, abi: Abi, nr: i64) -> Call {
+        Call {
+            id,
+            abi,
+            nr,
+            entry: EntryState::Seen,
+            exit: ExitState::Pending,
+            args: None,
+            request: None,
+            pieces: SmallVec::new(),
+            payload: Vec::new(),
+            files: SmallVec::new(),
+            lost_before: 0,
+            shown_pending: false,
+            killed: false,
+            pids: PidTranslation::Same,
+            ids: Vec::new(),
+            stack: None,
+            injected: Injected::default(),
+            detached: false,
+        }
+    }
+
     /// Returns the nanoseconds between entry and exit, if both were seen.
     pub fn duration(&self) -> Option<u64> {
         match (self.entry, self.exit) {

@@ -9,7 +9,6 @@ use crate::beauty::row::Syscall;
 use crate::beauty::value::Text;
 use crate::event::{Abi, Call, CallFile, CallId, EntryState, ExitState, FdPlace, Piece, PieceState, PieceTime, Time};
 use serde_json::Value;
-use smallvec::SmallVec;
 
 /// How deep descriptors are searched for in structs and arrays.
 const DEPTH_MAX: u32 = 8;
@@ -33,9 +32,6 @@ pub fn call(task: &Task, object: &object::Call, native: Abi) -> Result<Call, Str
     let at = Time(task.time.monotonic.unsigned());
     let start = object.start.map_or(at, |start| Time(start.monotonic.unsigned()));
     let mut call = Call {
-        id: CallId { tid: task.tid, start },
-        abi,
-        nr,
         entry: match object.entry {
             Entry::Seen => EntryState::Seen,
             Entry::None => EntryState::Unseen,
@@ -48,19 +44,7 @@ pub fn call(task: &Task, object: &object::Call, native: Abi) -> Result<Call, Str
             (Exit::Pending, _) => ExitState::Pending,
             (Exit::Unseen, _) => ExitState::Unseen,
         },
-        args: None,
-        request: None,
-        pieces: SmallVec::new(),
-        payload: Vec::new(),
-        files: SmallVec::new(),
-        lost_before: 0,
-        shown_pending: false,
-        killed: false,
-        pids: Default::default(),
-        ids: Vec::new(),
-        stack: None,
-        injected: Default::default(),
-        detached: false,
+        ..Call::new(CallId { tid: task.tid, start }, abi, nr)
     };
     let arguments = object.arguments.as_deref().unwrap_or_default();
     registers(&mut call, object, arguments);

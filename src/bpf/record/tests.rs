@@ -1,29 +1,10 @@
 use super::files::PROTOCOL_BYTES;
 use super::*;
-use crate::event::{Call, CallId, EntryState, ExitState, FdPlace, Injected, Piece, PieceState, PieceTime};
+use crate::event::{Call, CallId, FdPlace, Piece, PieceState, PieceTime};
 use proptest::prelude::*;
 
 fn call() -> Call {
-    Call {
-        id: CallId { tid: 0, start: Time(0) },
-        abi: Abi::X86_64,
-        nr: 0,
-        entry: EntryState::Seen,
-        exit: ExitState::Pending,
-        args: None,
-        request: None,
-        pieces: Default::default(),
-        payload: Vec::new(),
-        files: Default::default(),
-        lost_before: 0,
-        shown_pending: false,
-        killed: false,
-        pids: crate::event::PidTranslation::Same,
-        ids: Vec::new(),
-        stack: None,
-        injected: Injected::default(),
-        detached: false,
-    }
+    Call::new(CallId { tid: 0, start: Time(0) }, Abi::X86_64, 0)
 }
 
 /// Encodes a record as the programs do.

@@ -1,7 +1,6 @@
 //! A pool of calls whose memory is reused.
 
 use crate::event::{Abi, Call, CallId, EntryState, Event, EventKind, ExitState, Injected, PidTranslation, Tally};
-use smallvec::SmallVec;
 
 /// The maximum number of calls in the pool.
 const POOL_MAX: usize = 16_384;
@@ -27,26 +26,7 @@ impl CallPool {
             (call.id, call.abi, call.nr) = (id, abi, nr);
             return call;
         }
-        Box::new(Call {
-            id,
-            abi,
-            nr,
-            entry: EntryState::Seen,
-            exit: ExitState::Pending,
-            args: None,
-            request: None,
-            pieces: SmallVec::new(),
-            payload: Vec::new(),
-            files: SmallVec::new(),
-            lost_before: 0,
-            shown_pending: false,
-            killed: false,
-            pids: PidTranslation::default(),
-            ids: Vec::new(),
-            stack: None,
-            injected: Injected::default(),
-            detached: false,
-        })
+        Box::new(Call::new(id, abi, nr))
     }
 
     /// Returns the calls among these events to the pool.

@@ -7,6 +7,7 @@ use crate::session::{EventSpec, Role, Scope, Session};
 use crate::source::record_writer::RecordWriter;
 use crate::source::record_writer::raw_record;
 use crate::source::{Chunk, Input, Round};
+use crate::sys::perf::{SAMPLE_BPF, SAMPLE_SIDE_BAND};
 use crate::task::ProcReader;
 use perf_event_open_sys::bindings as perf;
 
@@ -49,6 +50,21 @@ pub fn format(id: u64, fields: &[(&str, &str, u32, u32, FieldPlace)], print: &st
         place,
     };
     Format { name: "test".into(), id, fields: common.iter().chain(fields).map(one).collect(), print: print.into() }
+}
+
+/// The event of the calls of [`paired_session`].
+pub const PAIRED: EventIndex = EventIndex(1);
+
+/// A session of the BPF programs. Each event has the id 10 + index.
+pub fn paired_session() -> Session {
+    let mut session = Session { scope: Scope::Command, ..Session::default() };
+    for (role, sample_type) in [(Role::SideBand, SAMPLE_SIDE_BAND), (Role::BpfCall, SAMPLE_BPF)] {
+        let index = EventIndex(session.events.events.len() as u16);
+        session.events.ids.insert(10 + u64::from(index.0), index);
+        let shown = role == Role::BpfCall;
+        session.events.events.push(EventSpec { name: "test".into(), role, sample_type, format: None, shown, terms: Default::default() });
+    }
+    session
 }
 
 /// A session with the events above. Each has the id 10 + index, and 50 + index for a second perf event.

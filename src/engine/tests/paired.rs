@@ -1,30 +1,17 @@
 //! Calls from paired records.
 
-use super::fixture::{call_lines, calls, task};
+use super::fixture::{PAIRED, call_lines, calls, paired_session, task};
 use crate::bpf::aggregate::tests as aggregate;
 use crate::bpf::record::tests::{returned, written};
 use crate::bpf::record::{CallRecord, RecordKind};
 use crate::engine::Engine;
-use crate::event::{Abi, Event, EventIndex, EventKind, Synthesized, TaskEnd, TaskId, Time};
-use crate::session::{EventSpec, Role, Scope, Session};
+use crate::event::{Abi, Event, EventKind, Synthesized, TaskEnd, TaskId, Time};
+use crate::session::Session;
 use crate::source::record_writer::RecordWriter;
 use crate::source::{Input, Round};
-use crate::sys::perf;
 use crate::syscall::ledger::CallsAccount;
 
-const CALLS: EventIndex = EventIndex(1);
 const READ: i32 = 0;
-
-fn session() -> Session {
-    let mut session = Session { scope: Scope::Command, ..Session::default() };
-    for (role, sample_type) in [(Role::SideBand, perf::SAMPLE_SIDE_BAND), (Role::BpfCall, perf::SAMPLE_BPF)] {
-        let index = EventIndex(session.events.events.len() as u16);
-        session.events.ids.insert(10 + u64::from(index.0), index);
-        let shown = role == Role::BpfCall;
-        session.events.events.push(EventSpec { name: "test".into(), role, sample_type, format: None, shown, terms: Default::default() });
-    }
-    session
-}
 
 /// Returns the events for these records.
 fn run(session: &Session, write: impl FnOnce(&mut RecordWriter), synthesized: Vec<(Time, Synthesized)>) -> (Vec<Event>, Engine) {
@@ -39,7 +26,7 @@ fn run(session: &Session, write: impl FnOnce(&mut RecordWriter), synthesized: Ve
 }
 
 fn record(ring: &mut RecordWriter, of: TaskId, seen: &CallRecord) {
-    ring.sample(CALLS, of, seen.end, &written(seen, &[]));
+    ring.sample(PAIRED, of, seen.end, &written(seen, &[]));
 }
 
 fn in_flight(seen: &CallRecord, at: u64, last: bool) -> (Time, Synthesized) {
@@ -48,12 +35,12 @@ fn in_flight(seen: &CallRecord, at: u64, last: bool) -> (Time, Synthesized) {
 }
 
 fn counted(issued: u64, lost: u64) -> (Time, Synthesized) {
-    (Time(10_000), Synthesized::Count { event: CALLS, issued, lost, from_afar: 0 })
+    (Time(10_000), Synthesized::Count { event: PAIRED, issued, lost, from_afar: 0 })
 }
 
 #[test]
 fn each_paired_record_is_a_call() {
-    let session = session();
+    let session = paired_session();
     let unseen = CallRecord { no_entry: true, ret: -13, ..returned(7, READ, 60, 60) };
     let (events, engine) = run(
         &session,
@@ -73,7 +60,7 @@ fn each_paired_record_is_a_call() {
 
 #[test]
 fn a_call_in_flight_is_shown_and_completed() {
-    let session = session();
+    let session = paired_session();
     let (quick, slow) = (returned(7, READ, 10, 500), CallRecord { shown: true, ..returned(8, READ, 20, 600) });
     let (events, engine) = run(
         &session,
@@ -93,7 +80,7 @@ fn a_call_in_flight_is_shown_and_completed() {
 /// line.
 #[test]
 fn a_call_in_flight_whose_record_is_lost_ends_unseen() {
-    let session = session();
+    let session = paired_session();
     let (first, second) = (returned(7, READ, 10, 0), returned(8, READ, 20, 0));
     let (events, engine) = run(
         &session,
@@ -107,7 +94,7 @@ fn a_call_in_flight_whose_record_is_lost_ends_unseen() {
 
 #[test]
 fn task_ends_have_the_kernel_s_exit_code() {
-    let session = session();
+    let session = paired_session();
     let ends = |code: i64| CallRecord { kind: RecordKind::TaskEnd, ret: code, ..returned(7, READ, 0, 40) };
     let killed = |signal, core_dumped| TaskEnd::Killed { signal, core_dumped: Some(core_dumped) };
     for (code, end) in [(0x300, TaskEnd::Exited(3)), (9, killed(9, false)), (0x8b, killed(11, true))] {
@@ -138,7 +125,7 @@ fn task_ends_have_the_kernel_s_exit_code() {
 /// the thread's old tid.
 #[test]
 fn aggregated_calls_are_emitted_together() {
-    let session = session();
+    let session = paired_session();
     let body = |calls| aggregate::written(&[(READ as u32, [calls, 500 * calls, 500, 500], 0, &[(300, 1)])]);
     let sums =
         CallRecord { kind: RecordKind::Aggregate, ret: 5, pid: 7, args: [aggregate::ALL, 0, 0, 0, 0, 0], ..returned(9, READ, 0, 700) };
@@ -146,8 +133,8 @@ fn aggregated_calls_are_emitted_together() {
         &session,
         |ring| {
             record(ring, task(7, 7), &returned(7, READ, 10, 30));
-            ring.sample(CALLS, task(7, 7), Time(700), &written(&sums, &body(5)));
-            ring.sample(CALLS, task(7, 7), Time(701), &written(&sums, &body(5)[..100]));
+            ring.sample(PAIRED, task(7, 7), Time(700), &written(&sums, &body(5)));
+            ring.sample(PAIRED, task(7, 7), Time(701), &written(&sums, &body(5)[..100]));
         },
         vec![
             (
@@ -177,7 +164,7 @@ fn aggregated_calls_are_emitted_together() {
 /// The programs write an answered call at its exit, and the report has its start.
 #[test]
 fn calls_that_were_changed_have_the_start_of_their_report() {
-    let session = session();
+    let session = paired_session();
     let report = |at, answered, delayed| {
         let (abi, args, copies) = (Abi::X86_64, [0; 6], Vec::new());
         (Time(at), Synthesized::Injected { tid: 7, abi, nr: i64::from(READ), args, answered, delayed, killable: true, copies })
@@ -202,12 +189,12 @@ fn calls_that_were_changed_have_the_start_of_their_report() {
 /// The content of such a record is unknown, but the account shows that it is missing.
 #[test]
 fn an_unreadable_record_shows_in_the_account() {
-    let session = session();
+    let session = paired_session();
     let (events, engine) = run(
         &session,
         |ring| {
             record(ring, task(7, 7), &returned(7, READ, 10, 30));
-            ring.sample(CALLS, task(7, 7), Time(50), &[0xff; 100]);
+            ring.sample(PAIRED, task(7, 7), Time(50), &[0xff; 100]);
         },
         vec![counted(2, 0)],
     );

@@ -1,33 +1,19 @@
 //! Calls of which only numbers are shown.
 
-use super::fixture::{Ring, session as tracepoints, task};
+use super::fixture::{PAIRED, Ring, paired_session, session as tracepoints, task};
 use super::random::{Dice, generate_calls, write_rings};
 use crate::bpf::record::tests::{returned, written};
 use crate::bpf::record::{CallRecord, RecordKind};
 use crate::engine::Engine;
-use crate::event::{Comm, Event, EventIndex, EventKind, Synthesized, TaskId, Time};
-use crate::session::{EventSpec, Role, Scope, Session};
+use crate::event::{Comm, Event, EventKind, Synthesized, TaskId, Time};
+use crate::session::Session;
 use crate::source::record_writer::RecordWriter;
 use crate::source::{Chunk, Input, Round};
 use crate::stack::library::Closed;
-use crate::sys::perf;
 use proptest::prelude::*;
 
-const CALLS: EventIndex = EventIndex(1);
 const READ: i32 = 0;
 const OPENAT: i32 = 257;
-
-/// The session of a trace by the BPF programs.
-fn paired() -> Session {
-    let mut session = Session { scope: Scope::Command, ..Session::default() };
-    for (role, sample_type) in [(Role::SideBand, perf::SAMPLE_SIDE_BAND), (Role::BpfCall, perf::SAMPLE_BPF)] {
-        let index = EventIndex(session.events.events.len() as u16);
-        session.events.ids.insert(10 + u64::from(index.0), index);
-        let shown = role == Role::BpfCall;
-        session.events.events.push(EventSpec { name: "test".into(), role, sample_type, format: None, shown, terms: Default::default() });
-    }
-    session
-}
 
 /// Returns the events of these chunks, with calls tallied or not.
 fn run(session: &Session, chunks: &[Chunk], is_tallied: bool) -> (Vec<Event>, Engine) {
@@ -63,16 +49,16 @@ fn numbers(events: &[Event]) -> Vec<Numbers> {
 
 #[test]
 fn tallied_calls_have_the_place_of_their_event_among_the_others() {
-    let session = paired();
+    let session = paired_session();
     let (seven, eight, again) = (task(7, 7), task(8, 8), task(9, 8));
     let mut ring = RecordWriter::new(&session.events, 0);
-    let mut call = |of: TaskId, seen: CallRecord| _ = ring.sample(CALLS, of, seen.end, &written(&CallRecord { pid: of.pid, ..seen }, &[]));
+    let mut call = |of: TaskId, seen: CallRecord| _ = ring.sample(PAIRED, of, seen.end, &written(&CallRecord { pid: of.pid, ..seen }, &[]));
     call(seven, returned(7, READ, 10, 20));
     call(eight, CallRecord { ret: -11, ..returned(8, READ, 12, 22) });
     call(seven, returned(7, OPENAT, 30, 35));
     call(seven, returned(7, READ, 40, 41));
     ring.comm(seven, Time(50), b"other", false);
-    let mut call = |of: TaskId, seen: CallRecord| _ = ring.sample(CALLS, of, seen.end, &written(&CallRecord { pid: of.pid, ..seen }, &[]));
+    let mut call = |of: TaskId, seen: CallRecord| _ = ring.sample(PAIRED, of, seen.end, &written(&CallRecord { pid: of.pid, ..seen }, &[]));
     call(seven, returned(7, READ, 60, 65));
     // Another process has the thread's number now, which no record says.
     call(again, returned(8, READ, 70, 72));
@@ -91,12 +77,12 @@ fn tallied_calls_have_the_place_of_their_event_among_the_others() {
 
 #[test]
 fn many_tasks_and_many_calls_have_several_tallies() {
-    let session = paired();
+    let session = paired_session();
     let mut ring = RecordWriter::new(&session.events, 0);
     for at in 0..3_000u64 {
         let tid = if at < 2_000 { 7 } else { 10 + (at % 40) as i32 };
         let seen = returned(tid, READ, 10 * at, 10 * at + at % 9);
-        ring.sample(CALLS, task(tid, tid), seen.end, &written(&seen, &[]));
+        ring.sample(PAIRED, task(tid, tid), seen.end, &written(&seen, &[]));
     }
     let chunks = [ring.chunk()];
     let (events, _) = run(&session, &chunks, true);
@@ -106,7 +92,7 @@ fn many_tasks_and_many_calls_have_several_tallies() {
 
 #[test]
 fn a_call_in_flight_of_one_thread_leaves_those_of_others_tallied() {
-    let session = paired();
+    let session = paired_session();
     let found = |is_tallied: bool| {
         let mut engine = Engine::new(&session, None, Box::new(Closed));
         if is_tallied {
@@ -115,7 +101,7 @@ fn a_call_in_flight_of_one_thread_leaves_those_of_others_tallied() {
         let pending = CallRecord { kind: RecordKind::Pending, ..returned(8, READ, 10, 20) };
         let call = Synthesized::InFlight { task: task(8, 8), call: written(&pending, &[]), last: false, stack: None };
         let mut ring = RecordWriter::new(&session.events, 0);
-        let mut write = |seen: CallRecord| _ = ring.sample(CALLS, task(seen.tid, seen.tid), seen.end, &written(&seen, &[]));
+        let mut write = |seen: CallRecord| _ = ring.sample(PAIRED, task(seen.tid, seen.tid), seen.end, &written(&seen, &[]));
         (3..9).for_each(|at| write(returned(7, READ, 10 * at, 10 * at + 5)));
         write(returned(8, READ, 10, 95));
         let rounds = [(vec![], vec![(Time(20), call)]), (vec![ring.chunk()], vec![])].map(|(chunks, synthesized)| Round {
