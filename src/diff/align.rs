@@ -2,7 +2,9 @@
 //!
 //! The trees are walked from their roots. Two nodes correspond if their parents do and they run the same program with
 //! the same arguments; if there is no such node, those that run a program of the same name, in the order of their first
-//! start. If each recording begins with a single program, these correspond in any case: one is another version.
+//! start. If each recording begins with a single program, these correspond in any case: one is another version. But a
+//! program that runs the program of the other recording (`env LC_ALL=C COMMAND`) has no counterpart: the one that it
+//! runs has.
 
 use super::outline::{Image, Node, Outline};
 use super::words::{Word, Words};
@@ -33,14 +35,34 @@ pub fn align(outlines: [&Outline; 2], words: &Words) -> Alignment {
             && let ([one], [other]) = (&left[0][..], &left[1][..])
             && matches!((image(0, *one), image(1, *other)), (Image::Program { .. }, Image::Program { .. }))
         {
-            pending.push_back([*one, *other]);
-            left = Default::default();
+            let pair = within_wrapper(outlines, [*one, *other], words);
+            pending.push_back(pair);
+            left = std::array::from_fn(|side| left[side].iter().copied().filter(|node| *node != pair[side]).collect());
         }
         for (alone, left) in alignment.alone.iter_mut().zip(left) {
             alone.extend(left);
         }
     }
     alignment
+}
+
+/// Returns which nodes correspond if these two have different names: one of them and a descendant of the other that has
+/// its name, or the two themselves if there is none.
+fn within_wrapper(outlines: [&Outline; 2], pair: [usize; 2], words: &Words) -> [usize; 2] {
+    for (wrapper, program) in [(1, 0), (0, 1)] {
+        let name = short_name(&outlines[program].nodes[pair[program]], words);
+        let mut pending = VecDeque::from(outlines[wrapper].nodes[pair[wrapper]].children.clone());
+        while let Some(at) = pending.pop_front() {
+            let node = &outlines[wrapper].nodes[at];
+            if node.processes > 0 && short_name(node, words) == name {
+                let mut found = pair;
+                found[wrapper] = at;
+                return found;
+            }
+            pending.extend(&node.children);
+        }
+    }
+    pair
 }
 
 /// Takes the nodes with equal keys from both lists: the first from one with the first from the other, and so on.

@@ -9,7 +9,7 @@ use super::noise;
 use super::outline::{End, Image, Node, Outline};
 use super::renamed;
 use super::slower::{self, OnFile};
-use super::streams::STANDARD_ERROR;
+use super::streams::{STANDARD_ERROR, STREAMS};
 use super::words::{Word, Words};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +55,8 @@ pub fn compare(mut outlines: [Outline; 2], words: &mut Words) -> Vec<Difference>
             for (call, timed) in group.times() {
                 times.entry(call).or_default().push(OnFile { programs: programs.clone(), object: about, first: group.first, timed });
             }
-            if let [Some(a), Some(b)] = nodes.map(|node| node.files.get(object).filter(|_| !noise::is_made_up(words.text(*object)))) {
+            let is_of_run = noise::is_made_up(words.text(*object)) || STREAMS.contains(&words.text(*object));
+            if let [Some(a), Some(b)] = nodes.map(|node| node.files.get(object).filter(|_| !is_of_run)) {
                 let is_written = outlines.iter().any(|outline| outline.written.contains(object));
                 differing(a, b, is_written).for_each(|what| add(what, objects.clone(), group.first));
             }

@@ -209,6 +209,39 @@ fn another_version_of_a_program_uses_other_files_and_programs() {
     assert!(!lines.iter().any(|line| line.contains("/etc/group")), "{lines:#?}");
 }
 
+/// `env` runs the program in its own process, and a shell in a child.
+#[test]
+fn a_program_that_runs_the_other_recordings_program_is_one_difference() {
+    let Some(machine) = Machine::shared() else { return };
+    let list = script(&machine, "list", "read -r x < /etc/passwd; ls -d /");
+    let plain = recorded(&machine, "plain", &[], &[&list]);
+    for wrapper in [&["env", "NAME=value"][..], &["sh", "-c", "\"$0\"; exit $?"]] {
+        let wrapped = recorded(&machine, "wrapped", &[], &[wrapper, &[&list]].concat());
+        for [a, b] in [[&plain, &wrapped], [&wrapped, &plain]] {
+            let run = diff(&machine, &[a, b]);
+            let lines: Vec<&str> = run.stdout.lines().collect();
+            let [line] = lines[..] else { panic!("{lines:#?}") };
+            assert!(line.contains("only wrapped runs /") && line.contains(&format!("/{}", wrapper[0])), "{line}");
+        }
+    }
+}
+
+/// The caller says where the standard streams lead.
+#[test]
+fn files_behind_the_standard_streams_may_differ() {
+    let Some(machine) = Machine::shared() else { return };
+    let both = ["one", "another"].map(|text| {
+        let (input, output) = (machine.path(text), machine.path(&format!("{text}.out")));
+        fs::write(&input, text).expect("the directory is ours");
+        fs::write(&output, text).expect("the directory is ours");
+        let words = format!("$rtrace record $engine -q -o {input}.data cat <{input} >>{output}");
+        shell_with_engine(&machine, &words);
+        format!("{input}.data")
+    });
+    let run = diff(&machine, &[&both[0], &both[1]]);
+    assert_eq!((run.stdout, run.status), (String::new(), 0));
+}
+
 #[test]
 fn what_is_no_recording_is_refused_with_a_sentence() {
     let Some(machine) = Machine::shared() else { return };
