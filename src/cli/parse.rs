@@ -9,6 +9,7 @@ mod recording;
 mod show;
 mod target;
 mod time_span;
+mod usage;
 mod what;
 
 use super::args::{self, Cli, ConvertTo, Sub};
@@ -21,8 +22,6 @@ use crate::request::{
     self, AnswerFormat, Conversion, EventSelection, EventsOf, Item, Listing, Request, Selector, Setup, Target, TimeSpan, Trace,
 };
 use crate::show::{Style, TimeFormat};
-use crate::text::near;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches};
 use std::ffi::OsString;
@@ -71,7 +70,7 @@ pub fn request(argv: &[OsString], around: &Surroundings) -> Result<Request, Stop
     if without_environment.get_flag("short_help") {
         return Err(Stop::Text(format!("{SHORT_HELP}\n")));
     }
-    if let Some(subcommand) = Cli::from_arg_matches(&without_environment).map_err(wrong_usage)?.subcommand {
+    if let Some(subcommand) = cli(&without_environment)?.subcommand {
         refuse_options_before(&without_environment)?;
         return match (subcommand, without_environment.subcommand()) {
             (Sub::Record(args), Some((_, matches))) => recording::record(*args, matches, around),
@@ -85,7 +84,7 @@ pub fn request(argv: &[OsString], around: &Surroundings) -> Result<Request, Stop
     let options = if no_config { Vec::new() } else { options_of_environment(around)? };
     let words = [&options, typed].concat();
     let matches = if options.is_empty() { without_environment } else { matches(&words)? };
-    let cli = Cli::from_arg_matches(&matches).map_err(wrong_usage)?;
+    let cli = cli(&matches)?;
     if cli.target.input.is_some() {
         return recording::replay(cli, &matches, &words, &config, around);
     }
@@ -134,39 +133,14 @@ fn span(text: &str, format: TimeFormat) -> Result<TimeSpan, Stop> {
     TimeSpan::parse(text, format).map_err(|why| wrong(format!("--time: {why}")))
 }
 
+/// Returns the options of a command line.
+fn cli(matches: &ArgMatches) -> Result<Cli, Stop> {
+    Cli::from_arg_matches(matches).map_err(|error| usage::refused(&error, &[]))
+}
+
 fn matches(words: &[OsString]) -> Result<ArgMatches, Stop> {
     let argv = std::iter::once(OsString::from("rtrace")).chain(time_span::spelled_out(words));
-    args::command().try_get_matches_from(argv).map_err(wrong_usage)
-}
-
-/// Converts an error of clap. Its tips are left out, since they advise to pass unknown options to the traced command,
-/// and so is the usage, unless an argument or subcommand is missing.
-fn wrong_usage(error: clap::Error) -> Stop {
-    let text = error.render().to_string();
-    if !error.use_stderr() {
-        return Stop::Text(text);
-    }
-    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) = (error.kind(), error.get(ContextKind::InvalidArg)) {
-        return unknown_option(option);
-    }
-    // The usage shows which arguments or subcommands there are.
-    let with_usage = matches!(error.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::MissingSubcommand);
-    let parts = text.split("\n\n").enumerate().filter(|(at, part)| *at == 0 || with_usage && part.starts_with("Usage:"));
-    let indented = |part: &str| format!("    {}", part.replace('\n', "\n    "));
-    let parts = parts.map(|(at, part)| if at == 0 { part.trim_end().to_owned() } else { indented(part.trim_end()) });
-    let sentence = parts.collect::<Vec<_>>().join("\n\n");
-    wrong(sentence.strip_prefix("error: ").unwrap_or(&sentence))
-}
-
-fn unknown_option(option: &str) -> Stop {
-    let command = args::command();
-    let long: Vec<String> =
-        command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(|arg| arg.get_long()).map(|name| format!("--{name}")).collect();
-    let near = match option.strip_prefix("--") {
-        Some(_) => near::nearest(option, long.iter().map(String::as_str), 3),
-        None => Vec::new(),
-    };
-    wrong(format!("there is no option {option}{} (`rtrace --help` shows all)", near::hint(&near)))
+    args::command().try_get_matches_from(argv).map_err(|error| usage::refused(&error, words))
 }
 
 /// Returns what a command line of strace asks for.
@@ -177,7 +151,7 @@ fn request_of_strace(words: &[OsString], around: &Surroundings) -> Result<Reques
         strace::Refused::Usage(text) => Stop::WrongUsageOfStrace(text),
     })?;
     let matches = matches(&translated.words)?;
-    let cli = Cli::from_arg_matches(&matches).map_err(wrong_usage)?;
+    let cli = cli(&matches)?;
     let mut trace = trace(cli, &matches, &Config::default(), around)?;
     trace.show.strace = translated.lines;
     trace.show.outcomes = translated.outcomes;

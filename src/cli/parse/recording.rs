@@ -7,7 +7,7 @@ use crate::request::filter;
 use crate::request::{Comparison, Engine, Order, Recording, Replay, Report, Request, Snapshots, Target, TaskSelection};
 use crate::show::Mode;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const SNAPSHOTS_MAX: u32 = 10;
 pub fn record(args: RecordArgs, matches: &ArgMatches, around: &super::Surroundings) -> Result<Request, Stop> {
     let config = if args.common.no_config { Config::default() } else { read_config(around)? };
     let path = args.output.unwrap_or_else(|| PathBuf::from("rtrace.data"));
-    let mut cli = Cli::from_arg_matches(&super::matches(&[])?).map_err(super::wrong_usage)?;
+    let mut cli = super::cli(&super::matches(&[])?)?;
     let (compression, for_perf) = (args.compression, args.for_perf);
     let on = args.snapshot_on.as_deref().map(|text| filter::parse(text).map_err(|error| wrong(format!("--snapshot-on: {error}"))));
     let snapshots = Snapshots { on: on.transpose()?, max: args.snapshot_max.unwrap_or(SNAPSHOTS_MAX), at_end: args.snapshot_at_end };
@@ -151,7 +151,7 @@ pub fn report(args: ReportArgs, matches: &ArgMatches, words: &[OsString], around
         return Err(wrong("report --inject: the calls of a recording cannot be changed any more"));
     }
     let config = if args.no_config { Config::default() } else { read_config(around)? };
-    let mut cli = Cli::from_arg_matches(&super::matches(&[])?).map_err(super::wrong_usage)?;
+    let mut cli = super::cli(&super::matches(&[])?)?;
     cli.target.input = Some(args.input);
     cli.what = args.what;
     cli.graphs.inline = args.inline;
@@ -189,14 +189,12 @@ pub fn with_selection(recorded: &[String], words: &[OsString], around: &super::S
     let (command, own) = words.split_at(usize::from(words.first().is_some_and(|first| first == REPORT)));
     let words: Vec<OsString> = command.iter().cloned().chain(recorded.iter().map(OsString::from)).chain(own.iter().cloned()).collect();
     let matches = matches(&words)?;
-    if let (Some(Sub::Report(args)), Some((_, matches))) =
-        (Cli::from_arg_matches(&matches).map_err(super::wrong_usage)?.subcommand, matches.subcommand())
-    {
+    if let (Some(Sub::Report(args)), Some((_, matches))) = (super::cli(&matches)?.subcommand, matches.subcommand()) {
         return report(*args, matches, &words, around);
     }
     let no_config = matches.get_flag("no_config");
     let config = if no_config { Config::default() } else { read_config(around)? };
-    let cli = Cli::from_arg_matches(&matches).map_err(super::wrong_usage)?;
+    let cli = super::cli(&matches)?;
     replay(cli, &matches, &words, &config, around)
 }
 

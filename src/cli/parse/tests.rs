@@ -402,6 +402,28 @@ fn help_and_version_are_no_errors() {
 }
 
 #[test]
+fn options_that_a_subcommand_does_not_have_are_refused_with_its_name() {
+    let shows = |option: &str| {
+        format!("`rtrace record` has no option {option}: it shows nothing; give the option to `rtrace -i FILE`, which shows the recording")
+    };
+    assert_eq!(refused(&["record", "--json", "ls"]), shows("--json"));
+    assert_eq!(refused(&["--no-config", "record", "-s", "ls"]), shows("-s"));
+    let lacks = [
+        ("script", "--json", "`rtrace script` has no option --json (`rtrace script --help` shows all)"),
+        ("record", "--nonsense", "`rtrace record` has no option --nonsense (`rtrace record --help` shows all)"),
+        (
+            "evlist",
+            "--trace-field",
+            "`rtrace evlist` has no option --trace-field; similar: --trace-fields (`rtrace evlist --help` shows all)",
+        ),
+        ("report", "word", "`rtrace report` does not know what word means here (`rtrace report --help` shows what may follow)"),
+    ];
+    for (subcommand, word, sentence) in lacks {
+        assert_eq!(refused(&[subcommand, word]), sentence);
+    }
+}
+
+#[test]
 fn only_a_command_can_be_delayed() {
     let lossless = |words: &[&str]| {
         let Ok(Request::Trace(trace)) = World::default().parse(words) else { panic!("refused") };

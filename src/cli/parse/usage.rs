@@ -1,0 +1,68 @@
+//! Says in a sentence why clap refuses a command line.
+
+use super::{Stop, args, wrong};
+use crate::text::near;
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
+
+/// Converts an error of clap about these words. Its tips are left out, since they advise to pass unknown options to the
+/// traced command, and so is the usage, unless an argument or subcommand is missing.
+pub fn refused(error: &clap::Error, words: &[OsString]) -> Stop {
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        return Stop::Text(text);
+    }
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) = (error.kind(), error.get(ContextKind::InvalidArg)) {
+        let command = args::command();
+        return match subcommand(&command, words) {
+            Some(subcommand) => wrong(unknown_to_subcommand(&command, subcommand, word)),
+            None => wrong(format!("there is no option {word}{} (`rtrace --help` shows all)", similar(&command, word))),
+        };
+    }
+    // The usage shows which arguments or subcommands there are.
+    let with_usage = matches!(error.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::MissingSubcommand);
+    let parts = text.split("\n\n").enumerate().filter(|(at, part)| *at == 0 || with_usage && part.starts_with("Usage:"));
+    let indented = |part: &str| format!("    {}", part.replace('\n', "\n    "));
+    let parts = parts.map(|(at, part)| if at == 0 { part.trim_end().to_owned() } else { indented(part.trim_end()) });
+    let sentence = parts.collect::<Vec<_>>().join("\n\n");
+    wrong(sentence.strip_prefix("error: ").unwrap_or(&sentence))
+}
+
+/// Returns the subcommand that the words name.
+fn subcommand<'c>(command: &'c Command, words: &[OsString]) -> Option<&'c Command> {
+    let first = words.iter().find(|word| *word != "--no-config")?;
+    command.get_subcommands().find(|subcommand| *first == *subcommand.get_name())
+}
+
+/// Says that a subcommand does not know a word. Options that choose what is shown are those of a replay.
+fn unknown_to_subcommand(command: &Command, subcommand: &Command, word: &str) -> String {
+    let name = subcommand.get_name();
+    if !word.starts_with('-') {
+        return format!("`rtrace {name}` does not know what {word} means here (`rtrace {name} --help` shows what may follow)");
+    }
+    if name == "record" && has_option(command, word) {
+        return format!(
+            "`rtrace record` has no option {word}: it shows nothing; give the option to `rtrace -i FILE`, which shows the recording"
+        );
+    }
+    format!("`rtrace {name}` has no option {word}{} (`rtrace {name} --help` shows all)", similar(subcommand, word))
+}
+
+/// Returns whether a command has an option as it was typed.
+fn has_option(command: &Command, option: &str) -> bool {
+    command.get_arguments().any(|arg| match option.strip_prefix("--") {
+        Some(name) => arg.get_long() == Some(name),
+        None => arg.get_short() == option.chars().nth(1),
+    })
+}
+
+/// Returns the end of a sentence with the options that are similar to a long one.
+fn similar(command: &Command, option: &str) -> String {
+    let options = command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(|arg| arg.get_long());
+    let long: Vec<String> = options.map(|name| format!("--{name}")).collect();
+    match option.strip_prefix("--") {
+        Some(_) => near::hint(&near::nearest(option, long.iter().map(String::as_str), 3)),
+        None => String::new(),
+    }
+}
