@@ -45,7 +45,7 @@ impl Calls {
         self.uses_file |= tally.uses_file;
         self.lacks_path |= tally.lacks_path;
         self.count += tally.calls;
-        self.time += tally.time;
+        self.time = self.time.saturating_add(tally.time);
         self.is_compared |= tally.is_compared;
         self.details.insert(detail);
         for (outcome, calls) in &tally.outcomes {

@@ -115,7 +115,7 @@ impl Tally {
     pub fn join(&mut self, other: &Tally) {
         self.first = self.first.min(other.first);
         self.calls += other.calls;
-        self.time += other.time;
+        self.time = self.time.saturating_add(other.time);
         self.is_compared |= other.is_compared;
         self.uses_file |= other.uses_file;
         self.lacks_path |= other.lacks_path;

@@ -203,7 +203,8 @@ impl State {
         let [of_name, object, detail] = [&name(call), &about.object, &about.detail].map(|text| self.words.add(text));
         let tally = self.tally(node, Use { call: of_name, object, detail }, (compared.calls, !noise::is_about_descriptor(row)));
         tally.calls += 1;
-        tally.time += time;
+        // A trace may have been made by an enemy.
+        tally.time = tally.time.saturating_add(time);
         tally.lacks_path |= about.lacks_path;
         outcome.into_iter().for_each(|outcome| tally.add(outcome, 1));
         self.file(node, object, &about, call);

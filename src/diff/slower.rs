@@ -22,7 +22,7 @@ pub struct Timed {
 impl Timed {
     fn add(&mut self, other: &Timed) {
         for side in 0..2 {
-            self.time[side] += other.time[side];
+            self.time[side] = self.time[side].saturating_add(other.time[side]);
             self.calls[side] += other.calls[side];
         }
     }

@@ -124,7 +124,7 @@ impl Summary {
             && let Some((task, runtime)) = runtime(spec, raw, event.task, view)
         {
             let group = self.groups.of(task, None, event.time, Span::Moment, view);
-            *self.numbers.counts(group).runtime.get_or_insert(0) += runtime;
+            self.numbers.counts(group).add_runtime(runtime);
         }
         if spec.shown {
             let group = self.group(event, Span::Moment, view);

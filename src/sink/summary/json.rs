@@ -176,7 +176,7 @@ fn write_table(out: &mut Vec<u8>, table: &Table, head: &Head, objects: &Objects,
     let left_out = |rows: &[Row]| LeftOut {
         rows: Integer(rows.len() as u64),
         calls: Integer(rows.iter().map(|row| row.stat.calls).sum()),
-        total: Integer(rows.iter().map(|row| row.stat.times.total).sum()),
+        total: Integer(rows.iter().fold(0, |total, row| total.saturating_add(row.stat.times.total))),
     };
     let total = TotalObject {
         head,

@@ -161,9 +161,12 @@ impl Counts {
         self.events += other.events;
         self.major_faults += other.major_faults;
         self.minor_faults += other.minor_faults;
-        if let Some(runtime) = other.runtime {
-            *self.runtime.get_or_insert(0) += runtime;
-        }
+        other.runtime.into_iter().for_each(|runtime| self.add_runtime(runtime));
+    }
+
+    /// Adds nanoseconds on a CPU. A sum that is too large becomes the largest value.
+    pub fn add_runtime(&mut self, runtime: u64) {
+        self.runtime = Some(self.runtime.unwrap_or(0).saturating_add(runtime));
     }
 }
 
