@@ -84,7 +84,7 @@ pub mod events {
     pub use crate::event::frame::{Frame, StackEnd};
     pub use crate::event::{
         Abi, Call, CallFile, CallId, EntryState, Event, EventIndex, EventKind, ExitState, FdPlace, File, Injected, PidTranslation, Piece,
-        PieceState, PieceTime, Socket, SocketAddresses, Stack, TaskId, Time,
+        PieceState, PieceTime, Socket, SocketAddresses, Stack, TaskId, Time, Verdict,
     };
 }
 
@@ -105,6 +105,12 @@ pub mod records {
 pub mod recordings {
     pub use crate::recording::{About, Begin, Reader, Writer};
     pub use crate::sys::perf::AttrNumbers;
+}
+
+/// What `rtrace diff` compares: traces in JSON and their outlines.
+pub mod differences {
+    pub use crate::diff::{Outline, Outliner, Words, compare, objects, text};
+    pub use crate::json_trace::JsonTrace;
 }
 
 /// From a plan to events, for tests that trace in their own process.
@@ -131,9 +137,9 @@ pub mod tracing {
 pub mod output {
     pub use crate::beauty::style::{Style, StyleContext, create as create_style};
     pub use crate::engine::view::View;
-    pub use crate::sink::Sink;
     pub use crate::sink::output::Output;
     pub use crate::sink::summary::Summary;
+    pub use crate::sink::{Sink, TraceResult};
     pub use crate::stack::name::{NamedFrame, Nameless, Names};
     pub use crate::task::Tasks;
 }

@@ -14,6 +14,7 @@ pub mod recordings;
 pub mod records;
 mod render;
 pub mod symbols;
+pub mod traces;
 mod walk;
 
 use cap::Cap;
@@ -30,7 +31,7 @@ static MEMORY: Cap<System> = Cap::new(System, MEMORY_MAX);
 pub type Target = fn(&[u8]);
 
 /// The targets and their names.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("calls", calls::run),
     ("cfi", cfi::run),
     ("image", image::run),
@@ -41,4 +42,5 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("recordings", recordings::run),
     ("records", records::run),
     ("symbols", symbols::run),
+    ("traces", traces::run),
 ];

@@ -1,12 +1,13 @@
 //! Recordings: whole files, and records behind a beginning that is right.
 //!
-//! The first byte chooses which, and whether records are passed over by the index. What the file has passes the engine
-//! and is printed, as `rtrace -i` does it.
+//! The first byte chooses which, and whether records are passed over by the index. What the file has passes the engine,
+//! is printed and added up as `rtrace -i` does it, and becomes an outline as for `rtrace diff`.
 
 use super::records::table;
 use super::render;
-use rtrace::events::{Event, Time};
-use rtrace::output::{Nameless, StyleContext};
+use rtrace::differences::{Outliner, Words};
+use rtrace::events::{Event, Time, Verdict};
+use rtrace::output::{Nameless, Sink, StyleContext, TraceResult, View};
 use rtrace::recordings::{About, AttrNumbers, Begin, Reader, Writer};
 use rtrace::records::Session;
 use rtrace::tracing::{Closed, Engine};
@@ -36,11 +37,16 @@ pub fn run(bytes: &[u8]) {
     let mut styles: Vec<_> =
         [&["--full"][..], &["--style", "strace"], &["--json"]].map(|options| render::style_of(&session, options)).into();
     let mut events = Vec::new();
-    let mut print = |events: &mut Vec<Event>| {
+    let mut summaries = [&["-s", "--errno-summary"][..], &["-s", "--json"]].map(render::summary_of);
+    let outliner = Outliner::new(Words::default());
+    let mut show = |events: &mut Vec<Event>, engine: &Engine| {
         let known = StyleContext { session: &session, comm: &|_| None, cgroup: &|_| None, names: &Nameless };
+        let view = View { session: &session, tasks: engine.tasks(), now: engine.now(), names: &Nameless };
         for event in events.drain(..) {
             let mut out = Vec::new();
             styles.iter_mut().for_each(|style| style.event(&mut out, &event, &known));
+            summaries.iter_mut().for_each(|summary| summary.event(&event, &view).expect("nothing is written yet"));
+            outliner.take(&event, &[], &session, false);
         }
     };
     if kind & 2 != 0 {
@@ -48,9 +54,12 @@ pub fn run(bytes: &[u8]) {
     }
     while let Some(input) = reader.next_input() {
         engine.input(&session, input, &mut events);
-        print(&mut events);
+        show(&mut events, &engine);
     }
     engine.end(&session, &mut events);
-    print(&mut events);
-    let _ = reader.damages();
+    show(&mut events, &engine);
+    let view = View { session: &session, tasks: engine.tasks(), now: engine.now(), names: &Nameless };
+    let result = TraceResult { ledger: engine.ledger(), verdict: &Verdict::default() };
+    summaries.iter_mut().for_each(|summary| summary.end(&result, &view).expect("/dev/null can be written"));
+    let _ = (reader.damages(), outliner.finish());
 }

@@ -1,8 +1,8 @@
 //! Decodes calls and prints their lines in every style.
 
 use rtrace::events::{Abi, Call, CallId, Event, EventKind, ExitState, Piece, PieceState, PieceTime, TaskId, Time};
-use rtrace::output::{Nameless, Style, StyleContext, create_style};
-use rtrace::program::{self, Parsed, Request};
+use rtrace::output::{Nameless, Output, Style, StyleContext, Summary, create_style};
+use rtrace::program::{self, Parsed, Request, Trace};
 use rtrace::records::Session;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -28,9 +28,20 @@ fn style(options: &[&str]) -> Box<dyn Style> {
 
 /// Returns the style that these options choose, for events of this session.
 pub fn style_of(session: &Session, options: &[&str]) -> Box<dyn Style> {
+    create_style(&request(options).show, session, false)
+}
+
+/// Returns the summary that these options choose, which is written to /dev/null.
+pub fn summary_of(options: &[&str]) -> Summary {
+    let trace = request(&[options, &["-o", "/dev/null"]].concat());
+    let output = Output::open(&trace.output).expect("/dev/null can be opened");
+    Summary::new(&trace.show, output.shared())
+}
+
+fn request(options: &[&str]) -> Trace {
     let words = [&["rtrace", "--no-config"], options, &["true"]].concat();
     match program::parse(words.iter().map(Into::into), &program::environment()) {
-        Parsed::Request(Request::Trace(trace)) => create_style(&trace.show, session, false),
+        Parsed::Request(Request::Trace(trace)) => *trace,
         _ => unreachable!("these are words for a trace"),
     }
 }

@@ -113,5 +113,8 @@ mod tests {
         assert_eq!((timed.time, objects.len(), timed.ratio(Side::B)), ([40 * MS, 400 * MS], 40, Some(10)));
         assert_eq!(found(&|at| if at < 5 { [MS, 100 * MS] } else { [MS, MS] }), []);
         assert_eq!(found(&|_| [MS, 4 * MS]), []);
+        let centuries = found(&|_| [MS, u64::MAX / 2]);
+        let [Difference { what: What::Slower { timed, .. }, .. }] = &centuries[..] else { panic!("{centuries:?}") };
+        assert_eq!(timed.time, [40 * MS, u64::MAX], "a sum that is too large is the largest number");
     }
 }

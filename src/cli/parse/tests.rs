@@ -416,7 +416,12 @@ fn options_that_a_subcommand_does_not_have_are_refused_with_its_name() {
             "--trace-field",
             "`rtrace evlist` has no option --trace-field; similar: --trace-fields (`rtrace evlist --help` shows all)",
         ),
-        ("report", "word", "`rtrace report` does not know what word means here (`rtrace report --help` shows what may follow)"),
+        (
+            "report",
+            "a.data",
+            "`rtrace report` does not know what a.data means here; `rtrace report -i a.data` reads a recording of that name",
+        ),
+        ("check", "word", "`rtrace check` does not know what word means here (`rtrace check --help` shows what may follow)"),
     ];
     for (subcommand, word, sentence) in lacks {
         assert_eq!(refused(&[subcommand, word]), sentence);

@@ -38,6 +38,9 @@ fn subcommand<'c>(command: &'c Command, words: &[OsString]) -> Option<&'c Comman
 /// Says that a subcommand does not know a word. Options that choose what is shown are those of a replay.
 fn unknown_to_subcommand(command: &Command, subcommand: &Command, word: &str) -> String {
     let name = subcommand.get_name();
+    if !word.starts_with('-') && has_option(subcommand, "--input") {
+        return format!("`rtrace {name}` does not know what {word} means here; `rtrace {name} -i {word}` reads a recording of that name");
+    }
     if !word.starts_with('-') {
         return format!("`rtrace {name}` does not know what {word} means here (`rtrace {name} --help` shows what may follow)");
     }
