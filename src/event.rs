@@ -165,6 +165,7 @@ impl EventKind {
             EventKind::Call(call) | EventKind::Pending(call) => call.stack.as_deref(),
             EventKind::Tracepoint { stack, .. } => stack.as_deref(),
             EventKind::Fault(fault) => fault.stack.as_deref(),
+            EventKind::Signal(signal) => signal.stack.as_deref(),
             _ => None,
         }
     }

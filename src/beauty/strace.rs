@@ -39,7 +39,7 @@ use crate::event::{Abi, Call, Disposition, Event, EventKind, ExitState, Loss, Si
 use crate::session::{Session, Zone};
 use crate::show::Show;
 use crate::show::strace::Constants;
-use crate::stack::name::Names;
+use crate::stack::name::{Nameless, Names};
 use crate::text::number;
 use rustc_hash::FxHashMap;
 use std::io::Write;
@@ -284,7 +284,7 @@ impl Strace {
         out.push(b')');
     }
 
-    fn signal(&mut self, out: &mut Vec<u8>, event: &Event, of: &Signal) {
+    fn signal(&mut self, out: &mut Vec<u8>, event: &Event, of: &Signal, names: &dyn Names) {
         // A tracer that stops tasks never sees SIGKILL.
         if of.number == libc::SIGKILL || !self.show.strace.shows(of.number) {
             return;
@@ -327,19 +327,22 @@ impl Strace {
             member("si_ptr", pointer(value));
         }
         out.extend_from_slice(b"} ---\n");
+        if let Some(stack) = of.stack.as_ref().filter(|_| self.show.strace.stacks) {
+            frames::write(out, event.task.pid, stack, names);
+        }
     }
 
     /// Writes the signals of a task that were sent up to a moment, at the time `at`.
-    fn signals(&mut self, out: &mut Vec<u8>, tid: i32, until: Time, at: Time) {
+    fn signals(&mut self, out: &mut Vec<u8>, tid: i32, [until, at]: [Time; 2], names: &dyn Names) {
         for event in self.later.signals(tid, until, at) {
-            self.kept(out, &event);
+            self.kept(out, &event, names);
         }
     }
 
     /// Writes an event whose line was to come later.
-    fn kept(&mut self, out: &mut Vec<u8>, event: &Event) {
+    fn kept(&mut self, out: &mut Vec<u8>, event: &Event, names: &dyn Names) {
         match &event.kind {
-            EventKind::Signal(signal) => self.signal(out, event, signal),
+            EventKind::Signal(signal) => self.signal(out, event, signal, names),
             EventKind::Exit(end) => self.task_end(out, event, *end),
             _ => {}
         }
@@ -383,7 +386,7 @@ impl Style for Strace {
             EventKind::Call(call) | EventKind::Pending(call) => {
                 self.later.seen(event.task);
                 let tid = event.task.tid;
-                self.signals(out, tid, call.id.start, call.id.start);
+                self.signals(out, tid, [call.id.start; 2], context.names);
                 let mut families = std::mem::take(&mut self.families);
                 families.learn(call);
                 let joined = Joined::default();
@@ -400,20 +403,20 @@ impl Style for Strace {
                 }
                 self.families = families;
                 if call.exit != ExitState::Pending {
-                    self.signals(out, tid, event.time, event.time);
+                    self.signals(out, tid, [event.time; 2], context.names);
                 }
             }
             // A tracer that stops tasks never sees this one.
             EventKind::Signal(signal) if signal.number == libc::SIGKILL => {}
             EventKind::Signal(signal) if matches!(signal.disposition, Disposition::Ignored | Disposition::Kills) => self.later.keep(event),
             EventKind::Signal(signal) => {
-                self.signals(out, event.task.tid, event.time, event.time);
-                self.signal(out, event, signal);
+                self.signals(out, event.task.tid, [event.time; 2], context.names);
+                self.signal(out, event, signal, context.names);
             }
             EventKind::Exit(_) => {
-                self.signals(out, event.task.tid, event.time, event.time);
+                self.signals(out, event.task.tid, [event.time; 2], context.names);
                 for event in self.later.ended(event) {
-                    self.kept(out, &event);
+                    self.kept(out, &event, context.names);
                 }
             }
             EventKind::Fork { child, .. } => {
@@ -439,7 +442,7 @@ impl Style for Strace {
 
     fn end(&mut self, out: &mut Vec<u8>, _: &Verdict, _: &Session) {
         for event in self.later.take_all() {
-            self.kept(out, &event);
+            self.kept(out, &event, &Nameless);
         }
         // The ends of these tasks were not seen.
         let mut last: Vec<_> = self.last_stacks.drain().collect();

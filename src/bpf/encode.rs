@@ -104,6 +104,8 @@ impl Settings {
         let other =
             writer.plan(if self.unknown { CallPlan::of_flags(WANTED | entry).with(self.stacks.nameless) } else { CallPlan::of_flags(0) });
         writer.put_place(Abi::ALL.len() * NR_COUNT, other);
+        let signals = writer.plan(CallPlan::of_flags(0).with(self.stacks.signals));
+        writer.put_place(Abi::ALL.len() * NR_COUNT + 1, signals);
         let requests = self.requests.opcodes.iter().flat_map(|opcode| writer.request(*opcode)).collect();
         Constants { requests: request_plan::bytes(requests), ..writer.finish() }
     }
@@ -143,7 +145,7 @@ pub(super) struct Writer {
 
 impl Writer {
     fn new() -> Writer {
-        let places = vec![0; (Abi::ALL.len() * NR_COUNT + 1) * 2];
+        let places = vec![0; (Abi::ALL.len() * NR_COUNT + 2) * 2];
         let mut writer = Writer {
             string_limit: 0,
             full: false,

@@ -14,6 +14,7 @@ enum abi { ABI_X86_64, ABI_I386, ABI_X32, ABI_AARCH64, ABI_COUNT };
 #define NR_COUNT 1024
 /* The index of the plan of all other numbers, which follows them. */
 #define NR_OTHER (ABI_COUNT * NR_COUNT)
+#define NR_SIGNAL (NR_OTHER + 1)
 /* The maximum number of different plans. */
 #define PLANS_MAX 1024
 #define OPS_MAX 6
@@ -344,8 +345,11 @@ struct link {
 #include "filter_settings.h"
 
 const volatile struct settings settings SEC(".rodata.settings");
-/* The index in `plans` of each number in each ABI, and of all others. Plan 0 is that of calls that are not traced. */
-const volatile u16 places[NR_OTHER + 1] SEC(".rodata.places");
+/*
+ * The index in `plans` of each number in each ABI, of all others, and of signals, whose plan says which stack they have.
+ * Plan 0 is that of calls that are not traced.
+ */
+const volatile u16 places[NR_SIGNAL + 1] SEC(".rodata.places");
 const volatile struct plan plans[PLANS_MAX] SEC(".rodata.plans");
 const volatile struct choice choices[CHOICES_MAX] SEC(".rodata.choices");
 const volatile struct link links[LINKS_MAX] SEC(".rodata.links");

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "select.h"
+#include "stacks.h"
 
 /* include/linux/signal_types.h: in place of a pointer to a siginfo_t. */
 #define SEND_SIG_NOINFO 0
@@ -133,6 +134,7 @@ int delivered(u64 *ctx)
 	if (!takes_signals(current, 1))
 		return 0;
 	struct call call;
+	u64 event = BPF_F_CURRENT_CPU;
 	begin_signal(&call, current, signal, HOW_SIGNAL);
 	if (signal == SIGKILL) {
 		/*
@@ -148,8 +150,11 @@ int delivered(u64 *ctx)
 		call.ret = (u64)((struct k_sigaction *)ctx[2])->sa.sa_handler;
 		if (info <= SEND_SIG_PRIV || bpf_probe_read_kernel(call.args, sizeof(call.args), (void *)info))
 			return 0;
+		struct task *task = settings.cpus ? bpf_task_storage_get(&tasks, current, 0, 0) : 0;
+		if (task)
+			event = event_of(plan_at(places[NR_SIGNAL]), current, task);
 	}
-	if (put_record(ctx, BPF_F_CURRENT_CPU, &call, sizeof(call)))
+	if (put_record(ctx, event, &call, sizeof(call)))
 		COUNT(ends_lost);
 	return 0;
 }

@@ -32,10 +32,9 @@ static __always_inline u64 depth(struct task_struct *current, struct task *task)
 	return depth < DEPTH_ODD ? depth : 0;
 }
 
-/* Returns the index in `output` of the event that a call's record is written to on this CPU. */
-static __always_inline u64 event_for(struct task_struct *current, struct task *task)
+/* Returns the index in `output` of the event that a record with the stack of a plan is written to on this CPU. */
+static __always_inline u64 event_of(const volatile struct plan *plan, struct task_struct *current, struct task *task)
 {
-	const volatile struct plan *plan = plan_at(task->place);
 	u32 kind = plan->stack;
 
 	if (!kind)
@@ -51,4 +50,10 @@ static __always_inline u64 event_for(struct task_struct *current, struct task *t
 		}
 	}
 	return kind * settings.cpus + bpf_get_smp_processor_id();
+}
+
+/* The same for the record of the task's call. */
+static __always_inline u64 event_for(struct task_struct *current, struct task *task)
+{
+	return event_of(plan_at(task->place), current, task);
 }

@@ -21,6 +21,8 @@ pub struct Stacks {
     rows: FxHashMap<u16, Kinds>,
     /// The kinds of calls without a row.
     pub nameless: Kinds,
+    /// The kinds of delivered signals.
+    pub signals: Kinds,
 }
 
 /// A range of kinds, of which the smallest that holds the stack is used. If both ends are 0, no stack is recorded.
@@ -44,6 +46,11 @@ impl Stacks {
     /// Records stacks with these fields for the calls without a row. `bounded` is as in [`Stacks::add_row`].
     pub fn set_nameless(&mut self, fields: StackFields, bounded: bool) {
         self.nameless = self.kinds_of(fields, bounded);
+    }
+
+    /// Records stacks with these fields for delivered signals. `bounded` is as in [`Stacks::add_row`].
+    pub fn set_signals(&mut self, fields: StackFields, bounded: bool) {
+        self.signals = self.kinds_of(fields, bounded);
     }
 
     /// Returns the kinds of the calls of a row.

@@ -221,7 +221,8 @@ pub struct RecordArgs {
     /// Copy at most N bytes of netlink messages and of control messages [default: 4096]
     #[arg(long, value_name = "N")]
     pub struct_limit: Option<usize>,
-    /// Record the call stack of each call, by frame pointers (fp) or as a copy of up to SIZE bytes of the stack (dwarf)
+    /// Record the call stack of each call and signal, by frame pointers (fp) or as a copy of up to SIZE bytes of the
+    /// stack (dwarf)
     #[arg(long, value_name = "fp|dwarf[,SIZE]")]
     pub call_graph: Option<String>,
     /// Record the kernel's stack of each call as well
@@ -542,8 +543,8 @@ pub struct LinesArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Call graphs")]
 pub struct GraphArgs {
-    /// Print the call stack of each call, by frame pointers (fp) or by unwinding a copy of up to SIZE bytes of the
-    /// stack (dwarf, which works with all programs)
+    /// Print the call stack of each call, and where the task was at each signal, by frame pointers (fp) or by unwinding
+    /// a copy of up to SIZE bytes of the stack (dwarf, which works with all programs)
     #[arg(long, value_name = "fp|dwarf[,SIZE]", visible_alias = "call-stack")]
     pub call_graph: Option<String>,
     /// Print at most N frames (implies --call-graph dwarf)

@@ -1,6 +1,7 @@
 //! Signals and their siginfo_t.
 
-use super::TaskId;
+use super::{Stack, TaskId};
+use std::sync::Arc;
 
 /// A signal that is delivered to a task, is ignored, or kills the task. Members of siginfo_t that are not known are
 /// `None`.
@@ -21,6 +22,8 @@ pub struct Signal {
     pub pids_are_known: bool,
     /// What the signal does to the task.
     pub disposition: Disposition,
+    /// Where the task was when the signal was delivered to it, if call chains are recorded.
+    pub stack: Option<Arc<Stack>>,
 }
 
 /// What a signal does to its receiver.

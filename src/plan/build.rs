@@ -70,7 +70,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let inherit = !what.no_inherit && !matches!(request.target, Target::Running { tasks: TaskSelection::Tids(_), .. });
     let mut notes: Vec<String> = made.notes.iter().cloned().chain(of_this_namespace(&targets)).collect();
     let shown_signals = gate::signals(request, &selection, targets.scope());
-    let graphs = CallGraphs::new(&selection, &what.items, &request.graphs);
+    let graphs = CallGraphs::new(&selection, &what.items, &request.graphs, shown_signals != TaskEvents::None);
     let maps = what.faults.is_some() || graphs::any(request) || made.events().iter().any(RunEvent::returns_in_a_program);
     let mut events = vec![side_band(maps, inherit)];
     let mut shown: Vec<&'static Syscall> = SYSCALLS.iter().zip(&selection.rows).filter(|(_, on)| **on).map(|(s, _)| s).collect();

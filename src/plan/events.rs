@@ -241,7 +241,8 @@ impl EventAdder<'_> {
             }
         }
         if needs.ends || needs.signals {
-            self.optional(Tracepoint::helper("signal", "signal_deliver", Role::SignalDeliver));
+            let graph = self.graphs.signals;
+            self.optional(Tracepoint { graph, ..Tracepoint::helper("signal", "signal_deliver", Role::SignalDeliver) });
         }
         if needs.signals {
             // Records of all receivers are read and selected in user space, because the tasks that a command will have

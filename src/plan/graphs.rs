@@ -29,6 +29,8 @@ pub struct CallGraphs {
     rows: Vec<Graph>,
     /// For calls without a row.
     pub nameless: Graph,
+    /// For delivered signals.
+    pub signals: Graph,
 }
 
 impl Graph {
@@ -79,12 +81,14 @@ impl Graph {
 }
 
 impl CallGraphs {
-    pub fn new(selection: &Selection, items: &[Item], general: &Graphs) -> CallGraphs {
+    /// Returns the stacks of the selected calls, and of signals if they are shown.
+    pub fn new(selection: &Selection, items: &[Item], general: &Graphs, shows_signals: bool) -> CallGraphs {
         let of = |selected_by: &[u16]| {
             Graph::of_call(selected_by.iter().filter_map(|at| items.get(usize::from(*at))).map(|item| &item.terms), general)
         };
         let rows = selection.rows.iter().zip(&selection.items).map(|(on, by)| if *on { of(by) } else { Graph::default() });
-        CallGraphs { rows: rows.collect(), nameless: if selection.is_empty() { Graph::default() } else { of(&[]) } }
+        let nameless = if selection.is_empty() { Graph::default() } else { of(&[]) };
+        CallGraphs { rows: rows.collect(), nameless, signals: if shows_signals { of(&[]) } else { Graph::default() } }
     }
 
     /// Returns the stacks of the calls of a row, by its index in [`SYSCALLS`]; none if its calls are not shown.
@@ -105,6 +109,7 @@ impl CallGraphs {
             stacks.add_row(row as u16, graph.fields(), is_bounded(*graph));
         }
         stacks.set_nameless(self.nameless.fields(), is_bounded(self.nameless));
+        stacks.set_signals(self.signals.fields(), is_bounded(self.signals));
         stacks
     }
 

@@ -1,9 +1,10 @@
 //! Signals with number, code, sender and value, as strace shows them, also where the kernel reports only that a process
 //! was killed.
 
+use crate::compiled::compiled;
 use crate::line::{self, What};
 use crate::machine::{self, Machine};
-use crate::trace::{Trace, start_workload, trace, workload};
+use crate::trace::{Trace, shell_with_engine, start_workload, trace, workload};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Returns the text between the dashes, by the task that got the signal.
@@ -114,6 +115,49 @@ fn faults_have_their_address() {
     let shown: Vec<String> = signals(&trace).into_iter().map(|(_, signal)| signal).collect();
     assert_eq!(shown, [format!("SIGSEGV {{si_signo=SIGSEGV, si_code=SEGV_MAPERR{address}}}")], "{}", trace.text);
     assert!(ends(&trace).iter().any(|(_, how)| how.starts_with("killed by SIGSEGV")), "{}", trace.text);
+}
+
+/// The stack of a signal is the place that the program was at, live and in a recording, in every style.
+#[test]
+fn signals_have_the_stack_at_which_they_were_delivered() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O1"], "crashes.c", "crashes") else { return };
+    let frames = |text: &str| {
+        let mut of: Vec<(String, Vec<String>)> = Vec::new();
+        for line in text.lines() {
+            match line.split_once("--- ") {
+                Some((_, signal)) => of.push((signal.split(' ').next().unwrap_or_default().to_owned(), Vec::new())),
+                // strace has ` > FILE(FUNCTION+OFFSET)`, perf `FUNCTION (FILE)`.
+                None if line.starts_with(' ') && !line.contains("): crashes/") => {
+                    let name = line.split_once('(').map_or("", |(before, after)| if line.starts_with(" > ") { after } else { before });
+                    let name = name.split('+').next().unwrap_or_default().trim().to_owned();
+                    of.last_mut().expect("the only calls are none").1.push(name);
+                }
+                None => {}
+            }
+        }
+        of
+    };
+    let check = |text: &str| {
+        let found = frames(text);
+        let [(user, at_user), (fault, at_fault)] = &found[..] else { panic!("{text}") };
+        assert_eq!((user.as_str(), fault.as_str()), ("SIGUSR1", "SIGSEGV"), "{text}");
+        assert_eq!(at_fault[..2], ["crashes", "main"], "{text}");
+        let handles = at_user.iter().position(|name| name == "handles");
+        assert!(handles.is_some_and(|at| at_user[at + 1] == "main"), "{text}");
+    };
+    // No call of the program is one of these.
+    let live = trace(&machine, &["--call-graph", "dwarf", "-e", "lseek"], &[&program]);
+    check(&live.text);
+    check(&trace(&machine, &["--call-graph", "dwarf", "-e", "lseek", "--style", "strace"], &[&program]).text);
+    let words = format!(
+        "cd {}; $rtrace record $engine -q --call-graph dwarf -e lseek -o data {program} 2>/dev/null; $rtrace -q -i data -o -",
+        machine.dir().display()
+    );
+    check(&shell_with_engine(&machine, &words).text);
+    let objects = trace(&machine, &["--call-graph", "dwarf", "-e", "lseek", "--json"], &[&program]);
+    let fault = objects.text.lines().find(|line| line.contains(r#""name":"SIGSEGV"},"fate""#)).expect("there is an object");
+    assert!(fault.contains(r#""stack":[{"#) && fault.contains(r#""function":"crashes","offset":"#), "{fault}");
 }
 
 #[test]

@@ -169,7 +169,10 @@ impl Style for Json {
                     other::fault(o, of);
                     stack(o, event, of.stack.as_deref(), context);
                 }
-                EventKind::Signal(of) => other::signal(o, of, context),
+                EventKind::Signal(of) => {
+                    other::signal(o, of, context);
+                    stack(o, event, of.stack.as_deref(), context);
+                }
                 EventKind::Exit(end) => other::task_end(o, *end),
                 _ => {}
             }

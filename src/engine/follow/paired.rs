@@ -90,7 +90,7 @@ impl Follower {
                 self.reported.forget_parts(call_record.tid);
                 self.end_reported(context, call_record.tid, call_record.ret as i32, events);
             }
-            RecordKind::SignalSent | RecordKind::Signal => self.signal_seen(context, call_record, events),
+            RecordKind::SignalSent | RecordKind::Signal => self.signal_seen(context, sample, call_record, events),
             RecordKind::Entry => self.entry_reported(context, call_record, events),
             RecordKind::Request => self.request_reported(context, call_record),
             RecordKind::RequestEnd => self.request_end_reported(context, call_record, events),

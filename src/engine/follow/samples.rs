@@ -135,7 +135,7 @@ impl Follower {
                     self.new_task(context, tid, layout.comm.text(raw), flags, events);
                 }
             }
-            Layout::Deliver(layout) => self.delivered(context, layout, raw, events),
+            Layout::Deliver(layout) => self.delivered(context, layout, sample, events),
             Layout::TaskExit => self.task_end(context, events),
             Layout::Submitted(layout) => self.submitted(context, sample.event, layout.read(raw), events),
             Layout::Completed(layout) => self.completed(context, layout.read(raw), events),

@@ -95,7 +95,7 @@ impl Follower {
         let (info, pids_are_known) = (SigInfo { pid, ..SigInfo::default() }, nested == Some(false));
         let disposition = if layout.result.signed(raw) == IGNORED { Disposition::Ignored } else { Disposition::Default };
         let errno = Some(layout.errno.signed(raw) as i32);
-        let signal = Signal { number, errno, code: Some(code), info, sender, pids_are_known, disposition };
+        let signal = Signal { number, errno, code: Some(code), info, sender, pids_are_known, disposition, stack: None };
         // In a system-wide trace it is not known which tasks are about to end, and would not receive it anyway.
         if disposition != Disposition::Ignored || self.stream.scope != Scope::System && !self.ends.is_over(context.task) {
             let thread = (layout.group.signed(raw) == 0).then_some(tid);
@@ -112,7 +112,8 @@ impl Follower {
 
     /// Handles `signal:signal_deliver`.
     #[cold]
-    pub(super) fn delivered(&mut self, context: RecordContext, layout: &DeliverLayout, raw: &[u8], events: &mut Vec<Event>) {
+    pub(super) fn delivered(&mut self, context: RecordContext, layout: &DeliverLayout, sample: &Sample<'_>, events: &mut Vec<Event>) {
+        let raw = sample.raw;
         let number = layout.sig.signed(raw) as i32;
         if number == libc::SIGKILL {
             return self.signal_ends(context, None, events);
@@ -123,6 +124,7 @@ impl Follower {
             code: Some(layout.code.signed(raw) as i32),
             pids_are_known: self.threads[context.slot.index()].nested == Some(false),
             disposition: Disposition::of_handler(layout.handler.unsigned(raw)),
+            stack: self.stack_of_event(context, sample),
             ..Signal::default()
         };
         self.signal_delivered(context, delivered, events);
@@ -130,7 +132,13 @@ impl Follower {
 
     /// Handles a signal record of the BPF programs.
     #[cold]
-    pub(super) fn signal_seen(&mut self, context: RecordContext, call_record: &CallRecord<'_>, events: &mut Vec<Event>) {
+    pub(super) fn signal_seen(
+        &mut self,
+        context: RecordContext,
+        sample: &Sample<'_>,
+        call_record: &CallRecord<'_>,
+        events: &mut Vec<Event>,
+    ) {
         let thread = &self.threads[context.slot.index()];
         if thread.excluded || thread.set_up {
             return;
@@ -142,7 +150,10 @@ impl Follower {
                 }
                 self.signal_sent(context, sent, events);
             }
-            Some(SignalRecord::Delivered(signal)) => self.signal_delivered(context, signal, events),
+            Some(SignalRecord::Delivered(signal)) => {
+                let stack = self.stack_of_event(context, sample);
+                self.signal_delivered(context, Signal { stack, ..signal }, events);
+            }
             Some(SignalRecord::Fatal(number)) => self.signal_ends(context, Some(number), events),
             None => {}
         }

@@ -288,5 +288,6 @@ pub fn signal(random: &mut Random, number: i32, code: i32) -> Signal {
         sender,
         pids_are_known: random.is(50),
         disposition: random.one(&dispositions),
+        stack: if random.is(10) { Some(stack(random)) } else { None },
     }
 }
