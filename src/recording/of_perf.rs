@@ -37,6 +37,10 @@ pub fn event_ids(file: &dyn ReadAt, header: &Header) -> Option<impl Iterator<Ite
 /// (`perf inject`), or are older than the marks.
 const UNMARKED_ROUND_BYTES: usize = 16 << 20;
 
+/// A round ends at a mark when it has this many bytes. perf 7 writes a mark after every few records, and each round costs
+/// more than they do.
+const MARKED_ROUND_BYTES: usize = 64 << 10;
+
 /// The largest round of a file with marks: that of a machine whose rings together have one GiB.
 const ROUND_MAX: usize = 1 << 30;
 
@@ -154,8 +158,11 @@ impl PerfReader {
             };
             match record.frame.kind {
                 kind::FINISHED_ROUND => {
-                    self.has_marks = true;
-                    return Some(self.end_round());
+                    (self.has_marks, self.before) = (true, self.newest);
+                    if self.round.bytes() >= MARKED_ROUND_BYTES {
+                        return Some(self.end_round());
+                    }
+                    continue;
                 }
                 frame::kind::LOST => self.lost.in_rings += word(record.frame.body, 8),
                 frame::kind::LOST_SAMPLES if record.frame.misc & MISC_FILTERED == 0 => {

@@ -17,15 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::JoinHandle;
 
-/// How many messages with batches of events wait for the sinks at most.
-const WAITING_MAX: usize = 4;
-
-/// A message has one batch with this many events, or more batches. Waking a thread for each of the few events that are
-/// between two marks in a recording of perf takes longer than showing them.
-const EVENTS_TOGETHER: usize = 512;
-
-/// The most batches of a message.
-const BATCHES_TOGETHER: usize = 64;
+/// How many batches of events wait for the sinks at most.
+const WAITING_MAX: usize = 8;
 
 /// The sinks, and what became of their output.
 pub struct Sinks {
@@ -106,9 +99,7 @@ impl Sinks {
 
 /// The thread of the sinks.
 pub struct Apart {
-    batches: SyncSender<Vec<Batch>>,
-    /// Batches for the next message, and the number of their events.
-    next: (Vec<Batch>, usize),
+    batches: SyncSender<Batch>,
     /// Events that were shown, whose memory is reused.
     shown: Receiver<Vec<Event>>,
     has_failed: Arc<AtomicBool>,
@@ -139,7 +130,7 @@ impl Apart {
         let failed = Arc::clone(&has_failed);
         let show = move || show(sinks, &session, &received, (&used, &failed));
         let thread = std::thread::Builder::new().name("rtrace-sinks".to_owned()).spawn(show)?;
-        Ok(Apart { batches, next: (Vec::new(), 0), shown, has_failed, thread })
+        Ok(Apart { batches, shown, has_failed, thread })
     }
 
     /// Returns whether the output cannot be written any more.
@@ -147,20 +138,10 @@ impl Apart {
         self.has_failed.load(Ordering::Relaxed)
     }
 
-    /// Passes a batch to the sinks, together with the next ones if it is small. Waits while they are behind.
-    pub fn pass(&mut self, batch: Batch) {
-        let (batches, events) = &mut self.next;
-        *events += batch.events.len();
-        let is_due = *events >= EVENTS_TOGETHER || batches.len() + 1 >= BATCHES_TOGETHER;
-        batches.push(batch);
-        if is_due {
-            self.send();
-        }
-    }
-
-    fn send(&mut self) {
+    /// Passes a batch to the sinks. Waits while they are behind.
+    pub fn pass(&self, batch: Batch) {
         // A thread that panicked takes nothing. `join` passes the panic on.
-        let _ = self.batches.send(std::mem::take(&mut self.next).0);
+        let _ = self.batches.send(batch);
     }
 
     /// Returns events that were shown.
@@ -169,17 +150,16 @@ impl Apart {
     }
 
     /// Waits until everything is shown, and returns the sinks.
-    pub fn join(mut self) -> Sinks {
-        self.send();
+    pub fn join(self) -> Sinks {
         drop(self.batches);
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
 /// Shows batches until there are no more.
-fn show(mut sinks: Sinks, session: &Session, batches: &Receiver<Vec<Batch>>, (used, failed): (&Sender<Vec<Event>>, &AtomicBool)) -> Sinks {
+fn show(mut sinks: Sinks, session: &Session, batches: &Receiver<Batch>, (used, failed): (&Sender<Vec<Event>>, &AtomicBool)) -> Sinks {
     let mut tasks = Tasks::default();
-    for Batch { mut events, changes, now, is_tick } in batches.iter().flatten() {
+    for Batch { mut events, changes, now, is_tick } in batches {
         tasks.repeat(changes);
         let view = View { session, tasks: &tasks, now, names: &Nameless };
         events.iter_mut().for_each(|event| sinks.event(event, &view));

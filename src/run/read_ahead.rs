@@ -10,14 +10,9 @@ use std::io;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::JoinHandle;
 
-/// How many messages with input are read ahead at most. A piece of input takes as much memory as the rings of the
-/// traced machine held.
+/// How many pieces of input are read ahead at most. They take as much memory as the rings of the traced machine held
+/// each.
 const AHEAD_MAX: usize = 2;
-
-/// A message has the pieces of input of this many bytes of the file, or this many pieces. Recordings of perf have small
-/// ones, and waking a thread for each of them takes longer than reading it.
-const BYTES_TOGETHER: u64 = 16 << 10;
-const PIECES_TOGETHER: usize = 8;
 
 /// A source of input.
 pub enum Source {
@@ -25,9 +20,7 @@ pub enum Source {
     Here(AnyReader),
     /// The reader is a thread.
     Ahead {
-        inputs: Receiver<Vec<Read>>,
-        /// The rest of the last message.
-        taken: std::vec::IntoIter<Read>,
+        inputs: Receiver<Read>,
         spent: Sender<Round>,
         thread: JoinHandle<AnyReader>,
         /// What was taken last.
@@ -68,19 +61,16 @@ impl Source {
         let (spent, spent_rounds) = mpsc::channel();
         let last = Known::of(&reader);
         let thread = std::thread::Builder::new().name("rtrace-reader".to_owned()).spawn(move || read(reader, &sender, &spent_rounds))?;
-        Ok(Source::Ahead { inputs, taken: Vec::new().into_iter(), spent, thread, last })
+        Ok(Source::Ahead { inputs, spent, thread, last })
     }
 
     /// Returns the next piece of input; `None` at the end of the file, or where it cannot be read any further.
     pub fn next_input(&mut self) -> Option<Input> {
         match self {
             Source::Here(reader) => reader.next_input(),
-            Source::Ahead { inputs, taken, last, .. } => {
-                if taken.len() == 0 {
-                    // A thread that panicked has sent no end. `finish` passes the panic on.
-                    *taken = inputs.recv().ok()?.into_iter();
-                }
-                let Read { input, known } = taken.next()?;
+            Source::Ahead { inputs, last, .. } => {
+                // A thread that panicked has sent no end. `finish` passes the panic on.
+                let Read { input, known } = inputs.recv().ok()?;
                 *last = known;
                 input
             }
@@ -138,18 +128,14 @@ impl Source {
 }
 
 /// Reads until the end, or until nobody takes the input any more.
-fn read(mut reader: AnyReader, inputs: &SyncSender<Vec<Read>>, spent: &Receiver<Round>) -> AnyReader {
-    let (mut together, mut sent) = (Vec::new(), 0);
+fn read(mut reader: AnyReader, inputs: &SyncSender<Read>, spent: &Receiver<Round>) -> AnyReader {
     loop {
         spent.try_iter().for_each(|round| reader.recycle(round));
         let input = reader.next_input();
-        let (known, is_end) = (Known::of(&reader), input.is_none());
-        together.push(Read { input, known });
-        if is_end || together.len() >= PIECES_TOGETHER || known.progress.0 >= sent + BYTES_TOGETHER {
-            sent = known.progress.0;
-            if inputs.send(std::mem::take(&mut together)).is_err() || is_end {
-                return reader;
-            }
+        let is_end = input.is_none();
+        let read = Read { input, known: Known::of(&reader) };
+        if inputs.send(read).is_err() || is_end {
+            return reader;
         }
     }
 }
