@@ -327,9 +327,8 @@ impl Strace {
             member("si_ptr", pointer(value));
         }
         out.extend_from_slice(b"} ---\n");
-        if let Some(stack) = of.stack.as_ref().filter(|_| self.show.strace.stacks) {
-            frames::write(out, event.task.pid, stack, names);
-        }
+        let stack = of.stack.iter().filter(|_| self.show.strace.stacks);
+        stack.for_each(|stack| frames::write(out, event.task.pid, stack, names));
     }
 
     /// Writes the signals of a task that were sent up to a moment, at the time `at`.
@@ -441,9 +440,7 @@ impl Style for Strace {
     }
 
     fn end(&mut self, out: &mut Vec<u8>, _: &Verdict, _: &Session) {
-        for event in self.later.take_all() {
-            self.kept(out, &event, &Nameless);
-        }
+        self.later.take_all().iter().for_each(|event| self.kept(out, event, &Nameless));
         // The ends of these tasks were not seen.
         let mut last: Vec<_> = self.last_stacks.drain().collect();
         last.sort_unstable_by_key(|(tid, _)| *tid);

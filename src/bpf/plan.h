@@ -346,8 +346,8 @@ struct link {
 
 const volatile struct settings settings SEC(".rodata.settings");
 /*
- * The index in `plans` of each number in each ABI, of all others, and of signals, whose plan says which stack they have.
- * Plan 0 is that of calls that are not traced.
+ * The index in `plans` of each number in each ABI, of all others, and of signals, whose plan says which stack they
+ * have. Plan 0 is that of calls that are not traced.
  */
 const volatile u16 places[NR_SIGNAL + 1] SEC(".rodata.places");
 const volatile struct plan plans[PLANS_MAX] SEC(".rodata.plans");

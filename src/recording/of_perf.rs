@@ -37,8 +37,8 @@ pub fn event_ids(file: &dyn ReadAt, header: &Header) -> Option<impl Iterator<Ite
 /// (`perf inject`), or are older than the marks.
 const UNMARKED_ROUND_BYTES: usize = 16 << 20;
 
-/// A round ends at a mark when it has this many bytes. perf 7 writes a mark after every few records, and each round costs
-/// more than they do.
+/// A round ends at a mark when it has this many bytes. perf 7 writes a mark after every few records, and each round
+/// costs more than they do.
 const MARKED_ROUND_BYTES: usize = 64 << 10;
 
 /// The largest round of a file with marks: that of a machine whose rings together have one GiB.

@@ -1,0 +1,30 @@
+//! Tests of the sentences about words that a subcommand does not know.
+
+use super::refused;
+
+#[test]
+fn options_that_a_subcommand_does_not_have_are_refused_with_its_name() {
+    let shows = |option: &str| {
+        format!("`rtrace record` has no option {option}: it shows nothing; give the option to `rtrace -i FILE`, which shows the recording")
+    };
+    assert_eq!(refused(&["record", "--json", "ls"]), shows("--json"));
+    assert_eq!(refused(&["--no-config", "record", "-s", "ls"]), shows("-s"));
+    let lacks = [
+        ("script", "--json", "`rtrace script` has no option --json (`rtrace script --help` shows all)"),
+        ("record", "--nonsense", "`rtrace record` has no option --nonsense (`rtrace record --help` shows all)"),
+        (
+            "evlist",
+            "--trace-field",
+            "`rtrace evlist` has no option --trace-field; similar: --trace-fields (`rtrace evlist --help` shows all)",
+        ),
+        (
+            "report",
+            "a.data",
+            "`rtrace report` does not know what a.data means here; `rtrace report -i a.data` reads a recording of that name",
+        ),
+        ("check", "word", "`rtrace check` does not know what word means here (`rtrace check --help` shows what may follow)"),
+    ];
+    for (subcommand, word, sentence) in lacks {
+        assert_eq!(refused(&[subcommand, word]), sentence);
+    }
+}
