@@ -45,7 +45,7 @@ fn outline(path: &Path, words: Words) -> Option<(Outline, Words)> {
     let mut trace = JsonTrace::open(path).ok()?;
     let _ = trace.lasts();
     let outliner = Outliner::new(words);
-    while let Ok(Some(mut line)) = trace.next() {
+    while let Ok(Some(mut line)) = trace.next_line() {
         for event in std::mem::take(&mut line.events) {
             outliner.take(&event, &line.given(&event), trace.session(), false);
         }

@@ -146,7 +146,7 @@ impl JsonTrace {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn next(&mut self) -> anyhow::Result<Option<Line>> {
+    pub fn next_line(&mut self) -> anyhow::Result<Option<Line>> {
         while self.read_line()? {
             let is_last = !self.text.ends_with(b"\n");
             match self.line() {

@@ -35,7 +35,7 @@ pub fn outline_of_trace(
     let gate = if has_own_selection { Some(Gate::new(bind(request, &described)?)) } else { None };
     let mut shown = Shown { what: &request.what, gate, span, undecided: 0 };
     let tasks = Tasks::default();
-    while let Some(mut line) = trace.next()? {
+    while let Some(mut line) = trace.next_line()? {
         for mut event in std::mem::take(&mut line.events) {
             let view = View { session: trace.session(), tasks: &tasks, now: event.time, names: &Nameless };
             if let Some(place) = shown.place(&mut event, &view) {
