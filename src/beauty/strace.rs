@@ -331,9 +331,9 @@ impl Strace {
         stack.for_each(|stack| frames::write(out, event.task.pid, stack, names));
     }
 
-    /// Writes the signals of a task that were sent up to a moment, at the time `at`.
-    fn signals(&mut self, out: &mut Vec<u8>, tid: i32, [until, at]: [Time; 2], names: &dyn Names) {
-        for event in self.later.signals(tid, until, at) {
+    /// Writes the signals of a task that were sent up to the time `at`, with that time.
+    fn signals(&mut self, out: &mut Vec<u8>, tid: i32, at: Time, names: &dyn Names) {
+        for event in self.later.signals(tid, at) {
             self.kept(out, &event, names);
         }
     }
@@ -385,7 +385,7 @@ impl Style for Strace {
             EventKind::Call(call) | EventKind::Pending(call) => {
                 self.later.seen(event.task);
                 let tid = event.task.tid;
-                self.signals(out, tid, [call.id.start; 2], context.names);
+                self.signals(out, tid, call.id.start, context.names);
                 let mut families = std::mem::take(&mut self.families);
                 families.learn(call);
                 let joined = Joined::default();
@@ -402,18 +402,18 @@ impl Style for Strace {
                 }
                 self.families = families;
                 if call.exit != ExitState::Pending {
-                    self.signals(out, tid, [event.time; 2], context.names);
+                    self.signals(out, tid, event.time, context.names);
                 }
             }
             // A tracer that stops tasks never sees this one.
             EventKind::Signal(signal) if signal.number == libc::SIGKILL => {}
             EventKind::Signal(signal) if matches!(signal.disposition, Disposition::Ignored | Disposition::Kills) => self.later.keep(event),
             EventKind::Signal(signal) => {
-                self.signals(out, event.task.tid, [event.time; 2], context.names);
+                self.signals(out, event.task.tid, event.time, context.names);
                 self.signal(out, event, signal, context.names);
             }
             EventKind::Exit(_) => {
-                self.signals(out, event.task.tid, [event.time; 2], context.names);
+                self.signals(out, event.task.tid, event.time, context.names);
                 for event in self.later.ended(event) {
                     self.kept(out, &event, context.names);
                 }

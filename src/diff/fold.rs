@@ -1,7 +1,7 @@
 //! Joins differences that are the same in several programs or for several files, and orders them.
 
 use super::difference::{Attribute, Difference, What};
-use super::words::{Word, Words};
+use super::words::{Word, Words, distinct};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// As many files of one directory become one line, ...
@@ -91,17 +91,16 @@ fn joined(found: Vec<Difference>, words: &Words, min: usize, place: Place) -> Ve
         }
     }
     for set in sets.into_values() {
-        let files: BTreeSet<Word> = set.iter().flat_map(|difference| difference.objects.iter().copied()).collect();
-        if files.len() < min {
+        let objects = distinct(set.iter().flat_map(|difference| difference.objects.iter().copied()));
+        if objects.len() < min {
             out.extend(set);
             continue;
         }
         let mut set = set.into_iter();
         let Some(mut joined) = set.next() else { continue };
-        let mut seen: BTreeSet<Word> = joined.objects.iter().copied().collect();
+        joined.objects = objects;
         for difference in set {
             joined.first = joined.first.min(difference.first);
-            joined.objects.extend(difference.objects.into_iter().filter(|object| seen.insert(*object)));
             if let (What::Uses { calls: all, .. } | What::Tries { calls: all, .. }, What::Uses { calls, .. } | What::Tries { calls, .. }) =
                 (&mut joined.what, difference.what)
             {

@@ -1,7 +1,7 @@
 //! Calls that take longer in one recording: on one file, or on many files, each of which says little.
 
 use super::difference::{Difference, Side, What};
-use super::words::Word;
+use super::words::{Word, distinct};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls are slower if they take at least this many times as long in all, ...
@@ -77,13 +77,10 @@ fn of_call(call: Word, files: Vec<OnFile>) -> Option<Difference> {
     slow.sort_by_key(|file| std::cmp::Reverse(file.timed.excess(side)));
     let mut timed = Timed::default();
     slow.iter().for_each(|file| timed.add(&file.timed));
-    let mut objects: Vec<Word> = slow.iter().filter_map(|file| file.object).collect();
-    let mut seen = BTreeSet::new();
-    objects.retain(|object| seen.insert(*object));
     Some(Difference {
         programs: slow.iter().flat_map(|file| file.programs.iter().copied()).collect(),
         what: What::Slower { side, call, timed },
-        objects,
+        objects: distinct(slow.iter().filter_map(|file| file.object)),
         first: slow.iter().map(|file| file.first).min().unwrap_or_default(),
     })
 }

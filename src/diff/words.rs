@@ -1,6 +1,6 @@
 //! Texts as numbers: an outline has the same names and paths many times.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// A text of [`Words`].
@@ -43,6 +43,12 @@ impl Words {
     pub fn text(&self, word: Word) -> &[u8] {
         self.texts.get(word.0 as usize).map(|text| &text[..]).unwrap_or_default()
     }
+}
+
+/// Returns each word once, in the order of their first places.
+pub fn distinct(words: impl Iterator<Item = Word>) -> Vec<Word> {
+    let mut seen = FxHashSet::default();
+    words.filter(|word| seen.insert(*word)).collect()
 }
 
 #[cfg(test)]

@@ -144,10 +144,11 @@ impl Outbox {
 
 /// Returns the size in bytes of the data that an event owns, without what is added to it later.
 fn owned_bytes(event: &Event) -> usize {
-    match &event.kind {
-        EventKind::Call(call) | EventKind::Pending(call) => call.payload.len() + call.stack.as_deref().map_or(0, Stack::bytes),
+    let data = match &event.kind {
+        EventKind::Call(call) | EventKind::Pending(call) => call.payload.len(),
         EventKind::Tally(tally) => size_of_val(tally.calls.as_slice()),
         EventKind::Tracepoint { raw, call, .. } => raw.len() + call.as_ref().map_or(0, |call| call.payload.len()),
         _ => 0,
-    }
+    };
+    data + event.kind.stack().map_or(0, Stack::bytes)
 }

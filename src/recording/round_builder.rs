@@ -4,10 +4,6 @@ use crate::event::{Synthesized, Time};
 use crate::source::{Chunk, Form, Round};
 use rustc_hash::FxHashMap;
 
-/// The most bytes of the emptied buffers that are kept. Rounds of perf have from a few bytes up to all of a ring, and
-/// threads have many of them at a time: each buffer would become as large as the largest round.
-const SPARE_MAX: usize = 1 << 20;
-
 /// The round that is being read.
 #[derive(Debug, Default)]
 pub struct RoundBuilder {
@@ -19,18 +15,13 @@ pub struct RoundBuilder {
     bytes: usize,
     /// Emptied buffers of chunks.
     spare: Vec<Vec<u8>>,
-    spare_bytes: usize,
 }
 
 impl RoundBuilder {
     /// Takes the emptied buffers of chunks for reuse. Those of pages came from elsewhere.
     pub fn recycle(&mut self, spent: Round) {
-        for chunk in spent.chunks.into_iter().filter(|chunk| chunk.form == Form::Records) {
-            if self.spare_bytes + chunk.bytes.capacity() <= SPARE_MAX {
-                self.spare_bytes += chunk.bytes.capacity();
-                self.spare.push(chunk.bytes);
-            }
-        }
+        let of_records = spent.chunks.into_iter().filter(|chunk| chunk.form == Form::Records);
+        self.spare.extend(of_records.map(|chunk| chunk.bytes));
     }
 
     /// Returns the number of bytes of records in the round.
@@ -82,11 +73,9 @@ impl RoundBuilder {
     }
 
     fn chunk_of(&mut self, cpu: u32) -> usize {
-        let chunks = &mut self.round.chunks;
+        let (chunks, spare) = (&mut self.round.chunks, &mut self.spare);
         let index = *self.chunk_of_cpu.entry(cpu).or_insert_with(|| {
-            let bytes = self.spare.pop().unwrap_or_default();
-            self.spare_bytes -= bytes.capacity();
-            chunks.push(Chunk { cpu, form: Form::Records, bytes });
+            chunks.push(Chunk { cpu, form: Form::Records, bytes: spare.pop().unwrap_or_default() });
             chunks.len() - 1
         });
         self.recent = Some((cpu, index));

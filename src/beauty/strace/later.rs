@@ -32,18 +32,18 @@ impl Later {
         self.signals.entry(event.task.tid).or_default().push(event.clone());
     }
 
-    /// Takes the signals of a task that were sent up to a moment, and moves them to the time `at`.
-    pub fn signals(&mut self, tid: i32, until: Time, at: Time) -> Vec<Event> {
+    /// Takes the signals of a task that were sent up to the time `at`, and moves them to that time.
+    pub fn signals(&mut self, tid: i32, at: Time) -> Vec<Event> {
         if self.signals.is_empty() {
             return Vec::new();
         }
         let Some(kept) = self.signals.get_mut(&tid) else { return Vec::new() };
-        let count = kept.partition_point(|event| event.time <= until);
+        let count = kept.partition_point(|event| event.time <= at);
         let mut taken: Vec<Event> = kept.drain(..count).collect();
         if kept.is_empty() {
             self.signals.remove(&tid);
         }
-        taken.iter_mut().for_each(|event| event.time = event.time.max(at));
+        taken.iter_mut().for_each(|event| event.time = at);
         taken
     }
 
@@ -131,8 +131,8 @@ mod tests {
         let mut later = Later::default();
         later.keep(&event(7, 7, 10, of(Disposition::Ignored, 17)));
         later.keep(&event(7, 7, 11, of(Disposition::Kills, 15)));
-        assert!(later.signals(7, Time(9), Time(9)).is_empty() && later.signals(8, Time(20), Time(20)).is_empty());
-        let times: Vec<u64> = later.signals(7, Time(20), Time(20)).iter().map(|event| event.time.0).collect();
+        assert!(later.signals(7, Time(9)).is_empty() && later.signals(8, Time(20)).is_empty());
+        let times: Vec<u64> = later.signals(7, Time(20)).iter().map(|event| event.time.0).collect();
         assert_eq!(times, [20, 20]);
         assert!(later.take_all().is_empty());
     }
