@@ -287,7 +287,16 @@ impl Writer {
         if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    /// Whether there are records that are not written yet.
+    pub fn has_collected(&self) -> bool {
+        !self.has_failed && !self.buffer.is_empty()
+    }
+
+    /// Writes the records that are collected.
+    ///
+    /// # Errors
+    /// A write failed. Nothing more is written then.
+    pub fn flush(&mut self) -> io::Result<()> {
         let bytes = self.packed.as_mut().map_or(&self.buffer[..], |packed| packed.pack(&self.buffer));
         let done = self.file.write_all(bytes);
         self.has_failed = done.is_err();

@@ -11,7 +11,7 @@ use crate::source::{Form, Input, Round};
 use crate::stack::library::MappedFile;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The recording of a trace, until a write fails. This is the tap: all that the events follow from passes here, in
 /// order.
@@ -20,7 +20,12 @@ pub struct Recorder {
     /// Reads the files that stacks need, if there are stacks.
     files: Option<FilesOfStacks>,
     failed: Option<io::Error>,
+    /// When to write what is collected, if anything is.
+    due: Option<Instant>,
 }
+
+/// How long records are collected before they are written: a recorder that is killed loses those of this time.
+const COLLECT_TIME: Duration = Duration::from_secs(1);
 
 /// The readers of the files that stacks need.
 struct FilesOfStacks {
@@ -42,7 +47,7 @@ impl Recorder {
             jit: JitReader::new(Box::new(LiveNames::new(files.clone()))),
             mapped: Collector::new(Box::new(LiveMappings(files.clone())), files, has_lines),
         });
-        Recorder { writer, files, failed: None }
+        Recorder { writer, files, failed: None, due: None }
     }
 
     /// Writes one piece of input.
@@ -53,6 +58,27 @@ impl Recorder {
         }
         if let Err(error) = writer.input(input) {
             self.failed.get_or_insert(error);
+        }
+        self.write_if_due();
+    }
+
+    /// When [`Recorder::write_if_due`] has something to do, if no input comes before.
+    pub fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Writes what has been collected for long enough.
+    pub fn write_if_due(&mut self) {
+        let Some(writer) = self.writer.as_mut().filter(|writer| writer.has_collected()) else {
+            self.due = None;
+            return;
+        };
+        let now = Instant::now();
+        if now >= *self.due.get_or_insert(now + COLLECT_TIME) {
+            self.due = None;
+            if let Err(error) = writer.flush() {
+                self.failed.get_or_insert(error);
+            }
         }
     }
 

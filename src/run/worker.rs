@@ -13,10 +13,10 @@ use crate::plan::{Plan, sums};
 use crate::recording::Writer;
 use crate::request::{Graphs, Trace};
 use crate::session::Session;
-use crate::source::Input;
 use crate::source::files::{LiveMappings, LiveNames};
 use crate::source::proc_reader::LiveProcReader;
-use crate::source::queue::Receiver;
+use crate::source::queue::{Popped, Receiver};
+use crate::source::{Input, Round};
 use crate::stack::naming::{Naming, Wanted};
 use crate::stack::symbols::Options;
 use crate::stack::symbols::debuginfod::Debuginfod;
@@ -103,11 +103,22 @@ fn naming(graphs: &Graphs, live: LiveNames, files: Guarded) -> Naming<Guarded> {
     Naming::new(files, options, Box::new(live), wanted)
 }
 
+/// Waits for the next round, and writes to the recording meanwhile. Returns `None` when the queue ends.
+fn next_round(rounds: &Receiver, recorder: &mut Recorder) -> Option<Round> {
+    loop {
+        match rounds.pop_until(recorder.due()) {
+            Popped::Round(round) => return Some(round),
+            Popped::Nothing => recorder.write_if_due(),
+            Popped::End => return None,
+        }
+    }
+}
+
 /// Processes rounds until the queue ends. The queue is emptied even after a failed write: the main thread must be able
 /// to end, and the account must be complete.
 fn process_rounds(mut work: Work<Guarded>, rounds: &Receiver, mut recorder: Recorder) -> Outcome {
     let mut events = Vec::new();
-    while let Some(round) = rounds.pop() {
+    while let Some(round) = next_round(rounds, &mut recorder) {
         let round = Input::Round(round);
         recorder.input(&round);
         if let Some(answers) = work.process(round, &mut events) {
@@ -122,7 +133,7 @@ fn process_rounds(mut work: Work<Guarded>, rounds: &Receiver, mut recorder: Reco
 
 /// Writes rounds to the recording until the queue ends. `enough` is set if they cannot be written.
 fn record_rounds(rounds: &Receiver, mut recorder: Recorder, enough: &AtomicBool) -> Outcome {
-    while let Some(round) = rounds.pop() {
+    while let Some(round) = next_round(rounds, &mut recorder) {
         let input = Input::Round(round);
         recorder.input(&input);
         if let Input::Round(mut round) = input {

@@ -10,6 +10,7 @@
 use super::chunk::Round;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Returns the two ends of a queue that accepts rounds while it holds less than about `bytes_max` bytes. It holds at
 /// most that and one round.
@@ -25,6 +26,17 @@ pub struct Sender(Arc<Queue>);
 /// The end of the worker thread.
 #[derive(Debug)]
 pub struct Receiver(Arc<Queue>);
+
+/// What a receiver finds in the queue.
+#[derive(Debug, PartialEq)]
+pub enum Popped {
+    /// The next round.
+    Round(Round),
+    /// There was no round until the moment.
+    Nothing,
+    /// The sender was dropped, and the queue is empty.
+    End,
+}
 
 /// The receiver was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,9 +91,21 @@ impl Sender {
 }
 
 impl Receiver {
-    /// Waits for the next round. Returns `None` when the sender was dropped and the queue is empty.
-    pub fn pop(&self) -> Option<Round> {
-        let mut state = self.0.wait_while(|state| !state.closed && state.rounds.is_empty());
+    /// Waits for the next round until a moment, or without an end.
+    pub fn pop_until(&self, moment: Option<Instant>) -> Popped {
+        let waits = |state: &mut State| !state.closed && state.rounds.is_empty();
+        let state = match moment.map(|moment| moment.saturating_duration_since(Instant::now())) {
+            None => self.0.wait_while(waits),
+            Some(time) => self.0.changed.wait_timeout_while(self.0.lock(), time, waits).unwrap_or_else(PoisonError::into_inner).0,
+        };
+        if !state.closed && state.rounds.is_empty() {
+            return Popped::Nothing;
+        }
+        self.take(state).map_or(Popped::End, Popped::Round)
+    }
+
+    /// Takes the first round.
+    fn take(&self, mut state: MutexGuard<'_, State>) -> Option<Round> {
         let round = state.rounds.pop_front()?;
         state.bytes -= round.weight();
         drop(state);
@@ -178,6 +202,29 @@ mod tests {
         }
     }
 
+    /// Waits for the next round.
+    fn pop(receiver: &Receiver) -> Option<Round> {
+        match receiver.pop_until(None) {
+            Popped::Round(round) => Some(round),
+            Popped::Nothing => panic!("it waits without an end"),
+            Popped::End => None,
+        }
+    }
+
+    #[test]
+    fn a_receiver_waits_until_a_moment_or_a_round() {
+        let (sender, receiver) = queue(1 << 20);
+        assert_eq!(receiver.pop_until(Some(Instant::now())), Popped::Nothing);
+        sender.push(round(1, 10)).unwrap();
+        assert_eq!(receiver.pop_until(Some(Instant::now())), Popped::Round(round(1, 10)));
+        std::thread::scope(|scope| {
+            scope.spawn(|| sender.push(round(2, 10)).unwrap());
+            assert_eq!(pop(&receiver), Some(round(2, 10)));
+        });
+        drop(sender);
+        assert_eq!(receiver.pop_until(Some(Instant::now())), Popped::End);
+    }
+
     #[test]
     fn rounds_are_received_in_order_until_the_end() {
         let (sender, receiver) = queue(1 << 20);
@@ -185,8 +232,8 @@ mod tests {
             sender.push(round(started, 10)).unwrap();
         }
         drop(sender);
-        assert_eq!(std::iter::from_fn(|| receiver.pop()).map(|round| round.started.0).collect::<Vec<_>>(), [0, 1, 2]);
-        assert_eq!(receiver.pop(), None);
+        assert_eq!(std::iter::from_fn(|| pop(&receiver)).map(|round| round.started.0).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(pop(&receiver), None);
     }
 
     #[test]
@@ -196,7 +243,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(move || (0..500).for_each(|started| sender.push(round(started, 1000)).unwrap()));
             let mut count = 0;
-            while let Some(round) = receiver.pop() {
+            while let Some(round) = pop(&receiver) {
                 assert_eq!(round.started.0, count);
                 assert!(receiver.0.lock().bytes <= 3 * weight, "the third round was pushed while there was room, the fourth waits");
                 count += 1;
@@ -212,7 +259,7 @@ mod tests {
         assert!(sender.has_room());
         sender.push(round(1, 1000)).unwrap();
         assert!(!sender.has_room());
-        assert_eq!(receiver.pop().unwrap().started, Time(1));
+        assert_eq!(pop(&receiver).unwrap().started, Time(1));
     }
 
     #[test]
@@ -223,7 +270,7 @@ mod tests {
         assert!(!sender.has_room() && sender.has_reserve());
         sender.push_to_reserve(round(2, 1000)).unwrap();
         assert!(!sender.has_reserve());
-        assert_eq!((0..3).map(|_| receiver.pop().unwrap().started.0).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!((0..3).map(|_| pop(&receiver).unwrap().started.0).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     #[test]
@@ -231,7 +278,7 @@ mod tests {
         let (sender, receiver) = queue(10 * Round::default().weight());
         std::thread::scope(|scope| {
             scope.spawn(move || (0..1000).for_each(|_| sender.push(Round::default()).unwrap()));
-            while receiver.pop().is_some() {
+            while pop(&receiver).is_some() {
                 assert!(receiver.0.lock().rounds.len() <= 10);
             }
         });

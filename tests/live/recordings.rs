@@ -205,6 +205,21 @@ fn stacks_of_a_recording_are_those_of_the_recorded_program() {
     }
 }
 
+/// The program makes a few calls and sleeps; what it did is in the file before it ends.
+#[test]
+fn a_killed_recorder_of_a_slow_program_has_written_what_happened() {
+    let Some(machine) = Machine::shared() else { return };
+    for options in ["", "-z"] {
+        let script = format!(
+            "cd $dir; rm -f slow.data slow.pid; $rtrace record $engine {options} -q -o slow.data sh -c 'echo $$ >slow.pid; exec sleep 300' & \
+             until [ -s slow.pid ] && $rtrace -i slow.data -e execve -o - 2>/dev/null | grep -q 'sleep\"'; do sleep 0.1; done; \
+             kill -KILL $!; wait; kill $(cat slow.pid); $rtrace -i slow.data -o shown; cat shown"
+        );
+        let said = shell_with_engine_at(&machine, &script);
+        assert!(said.contains("/sleep\"") && said.contains("the recording is incomplete"), "{options}: {said}");
+    }
+}
+
 /// Returns what a trace printed on standard error, with its own output.
 fn all(trace: &Trace) -> String {
     format!("{}{}", trace.stdout, trace.stderr)
