@@ -166,19 +166,20 @@ fn events_of_a_tracefs_instance_are_shown_as_they_were_live() {
 fn generated_code_and_source_lines_are_named_as_they_were_live() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O1", "-g", "-fno-omit-frame-pointer"], "stacks/chain.c", "chain") else { return };
+    // The generated code's names are removed when they are in these files.
     let rows = [
-        ("made 7 5", "--call-graph dwarf", "made_function"),
-        ("dumped 7 5", "--call-graph dwarf", "made_function"),
-        ("plain 7", "--call-graph dwarf --lines --inline", "chain.c:"),
+        ("made 7", "--call-graph dwarf", "made_function", ["live data", "alone"]),
+        ("dumped 7", "--call-graph dwarf", "made_function", ["live data", "alone"]),
+        ("plain 7", "--call-graph dwarf --lines --inline", "chain.c:", ["", ""]),
     ];
-    for (scene, options, name) in rows {
+    for (scene, options, name, [both, one]) in rows {
         let script = format!(
-            "cd $dir && rm -f live shown data copy && cp {program} copy; $rtrace $engine -e lseek {options} --no-pending -q --record data -o live ./copy {scene} >/dev/null; \
+            "cd $dir && rm -f live shown data copy && cp {program} copy; $rtrace $engine -e lseek {options} --no-pending -q --record data -o live ./copy {scene} {both} >/dev/null; \
              grep -q {name} live || echo 'there are no names in the stacks'; rm copy; $rtrace {options} --no-pending -q -i data -o shown; diff live shown"
         );
         assert_eq!(shell_with_engine_at(&machine, &format!("dir={}; {script}", machine.dir().display())), "", "{options}");
         let alone = format!(
-            "cd $dir && cp {program} copy; $rtrace record $engine -e lseek -q --lines --call-graph dwarf -o alone ./copy {scene} >/dev/null; \
+            "cd $dir && rm -f alone && cp {program} copy; $rtrace record $engine -e lseek -q --lines --call-graph dwarf -o alone ./copy {scene} {one} >/dev/null; \
              rm copy; $rtrace {options} -q -i alone -o shown; grep -c {name} shown"
         );
         let found = shell_with_engine_at(&machine, &format!("dir={}; {alone}", machine.dir().display()));

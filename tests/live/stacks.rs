@@ -7,6 +7,7 @@ use crate::compiled::compiled;
 use crate::machine::{self, Machine};
 use crate::needs::Need;
 use crate::trace::{Trace, start, trace};
+use std::fs;
 use std::process::Command;
 
 /// The parsed line of a frame.
@@ -70,7 +71,12 @@ const TAG: &str = "4711";
 
 /// Traces a program's call, and compares its frames with the program's output.
 fn assert_named(machine: &Machine, options: &[&str], command: &[&str]) -> Trace {
-    let trace = trace(machine, &[&["-e", "lseek"], options].concat(), command).succeeded();
+    assert_trace_named(trace(machine, &[&["-e", "lseek"], options].concat(), command))
+}
+
+/// Compares the frames of the call with the program's output.
+fn assert_trace_named(trace: Trace) -> Trace {
+    let trace = trace.succeeded();
     let found = frames_under(&trace, &format!("offset: {TAG}"));
     assert_frames(&found, &trace.stdout, &trace);
     assert_eq!(trace.conserved().lost, 0);
@@ -160,9 +166,13 @@ fn a_stack_that_is_deeper_than_the_first_copy_is_unwound() {
 fn frames_through_generated_code_are_unwound() {
     let Some(machine) = Machine::shared() else { return };
     let Some(program) = compiled(&machine, "cc", &["-O2", "-fno-omit-frame-pointer"], "stacks/chain.c", "chain") else { return };
-    // The name is in perf-PID.map, or in jit-PID.dump.
+    // The name is in perf-PID.map, or in jit-PID.dump, until the file `shown` says that the line has it.
     for scene in ["made", "dumped"] {
-        assert_named(&machine, &["--call-graph", "dwarf"], &[&program, scene, TAG]);
+        let shown = machine.path(&format!("{scene}.shown"));
+        let mut run = start(&machine, &["-e", "lseek", "--call-graph", "dwarf"], &[&program, scene, TAG, &shown]);
+        run.wait_for_text("line with the name of generated code", |text| text.contains("made_function"));
+        fs::write(&shown, "made_function").expect("the test's directory is writable");
+        assert_trace_named(run.finish());
     }
 }
 
@@ -305,13 +315,13 @@ fn call_paths_add_up_to_all_calls() {
     let options =
         ["-e", "openat,close", "--folded", &folded, "--flamegraph", &picture, "--stack-weight", "count", "-S", "--stack-summary=1"];
     let trace = trace(&machine, &[&options, room()].concat(), &[&program, "2", "500"]).succeeded();
-    let folded = std::fs::read_to_string(folded).expect("it was written");
+    let folded = fs::read_to_string(folded).expect("it was written");
     let of_work: Vec<&str> = folded.lines().filter(|line| line.starts_with("many;") && line.contains(";work;open_and_close;")).collect();
     let weights: u64 = folded.lines().filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum();
     assert_eq!(weights, trace.lines().iter().filter(|line| line.call().is_some()).count() as u64, "each call once:\n{folded}");
     assert!(of_work.len() == 2 && of_work.iter().all(|line| line.ends_with(" 1000")), "{folded}");
     assert!(of_work[0].ends_with(";close 1000") && of_work[1].ends_with(";openat 1000"), "{folded}");
-    let picture = std::fs::read_to_string(picture).expect("it was written");
+    let picture = fs::read_to_string(picture).expect("it was written");
     assert!(picture.contains("data-name=\"open_and_close\"><title>open_and_close: 2000 calls"), "{picture}");
     let summary = trace.text.split(" Call paths:").nth(1).expect("the summary has them");
     assert!(summary.contains("openat: 1000 calls") && summary.contains("      work ("), "{summary}");
@@ -328,10 +338,10 @@ fn a_flame_graph_replaces_lines_and_is_named_at_the_end() {
     };
     let alone = run(&["--flamegraph", &picture]);
     assert_eq!(alone.stderr, format!("rtrace: the call paths of 30 calls are in {picture} (flame graph)\n"));
-    assert!(std::fs::read_to_string(&picture).expect("it was written").contains("lseek"));
+    assert!(fs::read_to_string(&picture).expect("it was written").contains("lseek"));
     let both = run(&["--folded", &folded, "--flamegraph", &picture, "-o", &lines]);
     assert_eq!(both.stderr, format!("rtrace: the call paths of 30 calls are in {folded} (folded stacks) and {picture} (flame graph)\n"));
-    assert_eq!(std::fs::read_to_string(&lines).expect("it was written").matches(" lseek(").count(), 30);
+    assert_eq!(fs::read_to_string(&lines).expect("it was written").matches(" lseek(").count(), 30);
     let summary = run(&["--folded", &folded, "-s"]);
     assert!(summary.stderr.contains("Summary of events") && !summary.stderr.contains(" lseek("), "{}", summary.stderr);
 }

@@ -30,6 +30,7 @@ mod netlink;
 mod odd;
 mod payload;
 mod raw;
+mod resident;
 mod results;
 mod seccomp;
 mod signals;
@@ -89,6 +90,7 @@ workload tag TAG                           one tagged call
 workload exit STATUS                       ends with STATUS";
 
 fn main() -> ExitCode {
+    resident::touch_own_pages();
     let words: Vec<String> = std::env::args().skip(1).collect();
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     if words.first() == Some(&"--tell") {

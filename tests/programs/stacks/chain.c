@@ -7,8 +7,9 @@
  *   chain thread TAG         from a thread
  *   chain deep TAG FRAMES    through FRAMES frames of one function, of half a KiB each
  *   chain library TAG FILE   from a library that the program loads (library.c)
- *   chain made TAG [SECONDS] from code that the program generates, and names in a perf-PID.map file
- *   chain dumped TAG [SECONDS]  the same, with the name in a jit-PID.dump file
+ *   chain made TAG FILE...   from code that the program generates, and names in a perf-PID.map file. It removes that
+ *                            file when each FILE contains the name, which is then known to the tracer.
+ *   chain dumped TAG FILE... the same, with the name in a jit-PID.dump file
  *   chain alloca TAG         from functions whose frames have no fixed size, or lie at a rounded address
  */
 #define _GNU_SOURCE
@@ -103,7 +104,8 @@ static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 
 static const unsigned int code[] = { 0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0 };
 #endif
 
-static unsigned made_seconds = 1;
+/* The files that the names are waited for in, up to a null pointer. */
+static char **made_files;
 
 /* The format is that of tools/perf/Documentation/jitdump-specification.txt. perf and rtrace learn of the file by its
    executable mapping. */
@@ -134,6 +136,27 @@ static void write_map(const char *path, void *made)
 	fclose(map);
 }
 
+static int contains_name(const char *path)
+{
+	static char bytes[1 << 20];
+	FILE *file = fopen(path, "r");
+	size_t size = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+
+	if (file)
+		fclose(file);
+	return memmem(bytes, size, "made_function", strlen("made_function")) != 0;
+}
+
+/* Waits until all files contain the name, for five minutes at most. */
+static void wait_for_names(void)
+{
+	int tries = 5 * 60 * 20;
+
+	for (char **file = made_files; *file; file++)
+		while (!contains_name(*file) && tries-- > 0)
+			usleep(50 * 1000);
+}
+
 APART void run_made_code(const char *form, void (*write_name)(const char *, void *))
 {
 	char name[64];
@@ -144,17 +167,15 @@ APART void run_made_code(const char *form, void (*write_name)(const char *, void
 	snprintf(name, sizeof(name), form, getpid());
 	write_name(name, made);
 	((void (*)(void (*)(void)))made)(innermost);
-	/* The reader of the trace needs the file of names for a moment longer. */
-	sleep(made_seconds);
+	wait_for_names();
 	unlink(name);
 }
 
 int main(int argc, char **argv)
 {
 	const char *scene = argc > 2 ? argv[1] : "";
-	if (argc > 3 && (strcmp(scene, "made") == 0 || strcmp(scene, "dumped") == 0))
-		made_seconds = atoi(argv[3]);
 
+	made_files = argv + (argc > 3 ? 3 : argc);
 	tag = argc > 2 ? atol(argv[2]) : 0;
 	if (!strcmp(scene, "plain")) {
 		puts("innermost middle outer main");
