@@ -219,7 +219,7 @@ fn mistakes_are_explained() {
     for words in [&["add"][..], &["del"], &["emit"], &[]] {
         let run = events.probe(words);
         assert_eq!(run.status, 125, "{words:?}");
-        assert!(run.stderr.starts_with("rtrace: ") && run.stderr.contains("Usage:"), "{}", run.stderr);
+        assert!(run.stderr.starts_with("rtrace: ") && run.stderr.contains("`rtrace probe"), "{}", run.stderr);
     }
 }
 

@@ -6,8 +6,8 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
-/// Converts an error of clap about these words. Its tips are left out, since they advise to pass unknown options to the
-/// traced command, and so is the usage, unless an argument or subcommand is missing.
+/// Converts an error of clap about these words to one sentence. The tips of clap are left out, since they advise to pass
+/// unknown options to the traced command.
 pub fn refused(error: &clap::Error, words: &[OsString]) -> Stop {
     let text = error.render().to_string();
     if !error.use_stderr() {
@@ -20,13 +20,29 @@ pub fn refused(error: &clap::Error, words: &[OsString]) -> Stop {
             None => wrong(format!("there is no option {word}{} (`rtrace --help` shows all)", similar(&command, word))),
         };
     }
-    // The usage shows which arguments or subcommands there are.
-    let with_usage = matches!(error.kind(), ErrorKind::MissingRequiredArgument | ErrorKind::MissingSubcommand);
-    let parts = text.split("\n\n").enumerate().filter(|(at, part)| *at == 0 || with_usage && part.starts_with("Usage:"));
-    let indented = |part: &str| format!("    {}", part.replace('\n', "\n    "));
-    let parts = parts.map(|(at, part)| if at == 0 { part.trim_end().to_owned() } else { indented(part.trim_end()) });
-    let sentence = parts.collect::<Vec<_>>().join("\n\n");
-    wrong(sentence.strip_prefix("error: ").unwrap_or(&sentence))
+    if let Some(sentence) = incomplete(error) {
+        return wrong(sentence);
+    }
+    let sentence = text.split("\n\n").next().unwrap_or_default().trim_end();
+    wrong(sentence.strip_prefix("error: ").unwrap_or(sentence))
+}
+
+/// Says which arguments or subcommands are missing, and what may be written.
+fn incomplete(error: &clap::Error) -> Option<String> {
+    match (error.kind(), error.get(ContextKind::Usage)?) {
+        (ErrorKind::MissingSubcommand, _) => {
+            let Some(ContextValue::String(command)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+            let Some(ContextValue::Strings(subcommands)) = error.get(ContextKind::ValidSubcommand) else { return None };
+            Some(format!("`{command}` needs a subcommand: {} (`{command} --help` explains them)", subcommands.join(", ")))
+        }
+        (ErrorKind::MissingRequiredArgument, ContextValue::StyledStr(usage)) => {
+            let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return None };
+            let usage = usage.to_string();
+            let forms = usage.trim_start_matches("Usage:").lines().map(|form| format!("`{}`", form.trim()));
+            Some(format!("the command line lacks {}: write {}", missing.join(" and "), forms.collect::<Vec<_>>().join(" or ")))
+        }
+        _ => None,
+    }
 }
 
 /// Returns the subcommand that the words name.

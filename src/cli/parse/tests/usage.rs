@@ -1,4 +1,4 @@
-//! Tests of the sentences about words that a subcommand does not know.
+//! Tests of the sentences about words that a subcommand does not know, or lacks.
 
 use super::refused;
 
@@ -26,5 +26,19 @@ fn options_that_a_subcommand_does_not_have_are_refused_with_its_name() {
     ];
     for (subcommand, word, sentence) in lacks {
         assert_eq!(refused(&[subcommand, word]), sentence);
+    }
+}
+
+#[test]
+fn missing_arguments_and_subcommands_are_named_with_what_may_be_written() {
+    let lacks = [
+        (&["diff"][..], "the command line lacks <A> and <B>: write `rtrace diff <A> <B>`"),
+        (&["diff", "a.data"], "the command line lacks <B>: write `rtrace diff <A> <B>`"),
+        (&["convert", "-i", "a.data"], "the command line lacks --to <FORM>: write `rtrace convert --to <FORM> --input <FILE>`"),
+        (&["probe", "add"], "the command line lacks <SPEC>: write `rtrace probe add SPEC` or `rtrace probe add [--force] -f FILE`"),
+        (&["probe"], "`rtrace probe` needs a subcommand: list, show, add, del, emit (`rtrace probe --help` explains them)"),
+    ];
+    for (words, sentence) in lacks {
+        assert_eq!(refused(words), sentence);
     }
 }
