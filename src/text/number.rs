@@ -110,6 +110,14 @@ pub fn zero_padded(out: &mut Vec<u8>, value: u64, width: usize) {
 /// (at most 30).
 pub fn millis(out: &mut Vec<u8>, nanoseconds: i64, width: usize) {
     let microseconds = nanoseconds.unsigned_abs().saturating_add(500) / 1000;
+    if nanoseconds >= 0 && microseconds < NINE_DIGITS_MIN {
+        let digits = eight_digits(microseconds as u32);
+        let [a, b, c, d, e, f, g, h] = (digits | ZEROS).to_le_bytes();
+        // One digit stays before the point.
+        let zeros = (digits.trailing_zeros() as usize / 8).min(4);
+        blanks(out, width.saturating_sub(9 - zeros));
+        return out.extend_from_slice(&[a, b, c, d, e, b'.', f, g, h][zeros..]);
+    }
     let mut text = [b' '; 30];
     let mut start = text.len();
     let mut rest = microseconds;
@@ -187,5 +195,10 @@ mod tests {
         assert_eq!(text(|o| millis(o, -1, 6)), " 0.000");
         assert_eq!(text(|o| millis(o, 123_456_789_012_345, 6)), "123456789.012");
         assert_eq!(text(|o| millis(o, i64::MIN, 3)), "-9223372036854.776");
+        let edges = (0..13).flat_map(|digits| [10i64.pow(digits) - 1, 10i64.pow(digits), 10i64.pow(digits) + 1]);
+        for microseconds in edges {
+            let expected = format!("{:>9}.{:03}", microseconds / 1000, microseconds % 1000);
+            assert_eq!(text(|o| millis(o, 1000 * microseconds, 13)), expected);
+        }
     }
 }
