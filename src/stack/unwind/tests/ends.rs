@@ -81,3 +81,18 @@ fn a_return_address_outside_of_all_code_is_the_last_frame() {
     let (frames, unwound) = run_x86_64(&[sp_based(LEAF, 8)], LEAF + 1, &[], &[BIAS + 0x999_0000]);
     assert_eq!((frames, unwound.end), (vec![LEAF + 1, 0x999_0000], StackEnd::Unmapped { avma: BIAS + 0x999_0000 }));
 }
+
+#[test]
+fn a_file_that_could_not_be_read_is_the_reason_unless_a_frame_pointer_was_saved() {
+    let mut unread = AddressSpace::default();
+    unread.map_image(BIAS + CODE..BIAS + CODE + CODE_BYTES, Arc::new(Image::unread(Architecture::X86_64)), CODE);
+    let unwind = |space: &AddressSpace, frame_pointer: u64| {
+        let words = [0, 0, STACK + 0x100, BIAS + CALLER + 1];
+        let (frames, unwound) = run(space, &registers(Architecture::X86_64, LEAF + 1, &[(6, frame_pointer)]), Sampled::After, &words);
+        (frames.len(), unwound.end)
+    };
+    assert_eq!(unwind(&unread, STACK + 0x80), (1, StackEnd::Unread { avma: BIAS + LEAF + 1 }), "the register may be anything");
+    assert_eq!(unwind(&unread, STACK + 0x10), (2, StackEnd::Truncated), "the leaf has saved a frame pointer");
+    let without_tables = space(Architecture::X86_64, Form::Sorted, &[]);
+    assert_eq!(unwind(&without_tables, STACK + 0x80), (1, StackEnd::Truncated), "code without tables has frame pointers, if anything");
+}
