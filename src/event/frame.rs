@@ -59,6 +59,8 @@ pub enum StackEnd {
     /// Unwinding needs a word above the copied part of the stack; [`crate::stack::unwind::Unwound::stack_bytes`] is how
     /// far above.
     Truncated,
+    /// Unwinding needs a word above the copied part of the stack, and the kernel could not read more of it.
+    StackNotRead,
     /// Unwinding needs the word at this address, which is not on the copied stack: the program has switched stacks.
     OtherStack {
         /// The address of the word.

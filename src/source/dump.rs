@@ -18,6 +18,8 @@ pub struct Dump<'a> {
     pub registers: &'a [u8],
     /// The memory from the stack pointer upwards, as much as was requested and could be read.
     pub stack: &'a [u8],
+    /// Whether the kernel could read less than was requested: the stack ends there, or the next page was not in memory.
+    pub is_cut: bool,
 }
 
 /// `enum perf_sample_regs_abi`: the width of the task's registers.
@@ -43,12 +45,13 @@ impl<'a> Dump<'a> {
             _ => return None,
         };
         let (registers, rest) = rest.split_at_checked(8 * mask.count_ones() as usize)?;
-        let mut dump = Dump { abi, mask, registers, stack: &[] };
+        let mut dump = Dump { abi, mask, registers, stack: &[], is_cut: false };
         if layout & field::STACK_USER != 0 {
             let (size, rest) = word(rest)?;
             let (stack, rest) = rest.split_at_checked(usize::try_from(size).ok()?)?;
             let used = if size == 0 { 0 } else { word(rest)?.0 };
             dump.stack = stack.get(..usize::try_from(used).ok()?)?;
+            dump.is_cut = used < size;
         }
         Some(dump)
     }
@@ -57,7 +60,7 @@ impl<'a> Dump<'a> {
 impl<'a> From<&'a StackMemory> for Dump<'a> {
     fn from(memory: &'a StackMemory) -> Dump<'a> {
         let abi = if memory.is_wide { RegisterAbi::Bits64 } else { RegisterAbi::Bits32 };
-        Dump { abi, mask: memory.mask, registers: &memory.registers, stack: &memory.stack }
+        Dump { abi, mask: memory.mask, registers: &memory.registers, stack: &memory.stack, is_cut: false }
     }
 }
 
@@ -125,10 +128,10 @@ mod tests {
         let record = bytes(&[2, 7, 8, 24, 0xa, 0xb, 0xc, 16]);
         let dump = Dump::parse(&record, BOTH, 0b1001).unwrap();
         assert_eq!((dump.abi, dump.registers), (RegisterAbi::Bits64, &bytes(&[7, 8])[..]));
-        assert_eq!(dump.stack, &bytes(&[0xa, 0xb])[..]);
+        assert_eq!((dump.stack, dump.is_cut), (&bytes(&[0xa, 0xb])[..], true));
         let whole = bytes(&[1, 7, 8, 8, 0xa, 8]);
         let dump = Dump::parse(&whole, BOTH, 0b1001).unwrap();
-        assert_eq!((dump.abi, dump.stack.len()), (RegisterAbi::Bits32, 8));
+        assert_eq!((dump.abi, dump.stack.len(), dump.is_cut), (RegisterAbi::Bits32, 8, false));
     }
 
     #[test]

@@ -244,7 +244,7 @@ impl<F: FnMut(u64) -> Option<u64>> Walk<'_, F> {
                 Ok(Cursor { avma, is_after: true, stack_pointer, frame_pointer: Some(frame_pointer), link_register: None })
             }
             Err(Absent::End) => Err(StackEnd::Root),
-            // Where no table could be read, the register need not be a frame pointer, unless a frame below has saved it.
+            // Where no tables could be read, the register may hold anything, unless a frame below has saved it.
             Err(Absent::NoWord) if self.in_chain || !mapping.image().is_some_and(|image| image.is_unread()) => Err(StackEnd::Truncated),
             Err(Absent::NoWord | Absent::NoFrame) => {
                 let svma = mapping.frame(cursor.avma, cursor.is_after).svma;

@@ -22,6 +22,7 @@ STACK_ENDS = {
     "limit": None,
     "truncated": "[only {stack_copied} bytes of stack were copied; --call-graph dwarf,SIZE copies more]",
     "other_stack": "[the callers are on another stack, which was not copied]",
+    "stack_not_read": "[the callers are unknown: only {stack_copied} bytes of this stack could be read]",
     "no_unwind_rule": "[the callers are unknown: this address has no unwind table and no frame pointer]",
     "file_not_read": "[the callers are unknown: this file could not be read]",
     "no_register": "[the callers are unknown: without BPF, only the stack pointer of a sleeping task is known (--engine bpf)]",

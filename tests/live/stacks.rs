@@ -97,6 +97,23 @@ fn a_frame_pointer_that_leads_outside_of_code_ends_the_chain() {
     assert!(!trace.text.contains("656d616e74"), "{}", trace.text);
 }
 
+/// More bytes are only recommended if there are more. The whole stack is copied here, with the environment above it.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_frame_pointer_that_leads_above_the_stack_is_not_said_to_need_more_bytes() {
+    let Some(machine) = Machine::shared() else { return };
+    let Some(program) = compiled(&machine, "cc", &["-O2", "-fno-asynchronous-unwind-tables"], "stacks/above.c", "above") else { return };
+    let options = ["-e", "lseek", "--engine", "tracepoint", "--call-graph", "dwarf,60K"];
+    let trace = trace(&machine, &options, &[&program]).succeeded();
+    let lines: Vec<&str> = trace.text.lines().map(str::trim).skip_while(|line| !line.contains("lseek(")).skip(1).collect();
+    assert_eq!(lines.first(), Some(&format!("main ({program})").as_str()), "{}", trace.text);
+    assert!(
+        lines[1].starts_with("[the callers are unknown: only ") && lines[1].ends_with(" bytes of this stack could be read]"),
+        "{}",
+        trace.text
+    );
+}
+
 #[test]
 fn stacks_of_programs_of_all_builds_are_unwound() {
     let Some(machine) = Machine::shared() else { return };

@@ -43,6 +43,7 @@ fn members(o: &mut Elements, pid: i32, stack: &Stack, names: &dyn Names) {
             StackEnd::Root => "root",
             StackEnd::Limit => "limit",
             StackEnd::Truncated => "truncated",
+            StackEnd::StackNotRead => "stack_not_read",
             StackEnd::OtherStack { .. } => "other_stack",
             StackEnd::NoRule { .. } => "no_unwind_rule",
             StackEnd::Unread { .. } => "file_not_read",
@@ -54,7 +55,7 @@ fn members(o: &mut Elements, pid: i32, stack: &Stack, names: &dyn Names) {
             StackEnd::ReturnProbe => "return_probe",
         };
         o.word("stack_ends", why);
-        if end == StackEnd::Truncated {
+        if matches!(end, StackEnd::Truncated | StackEnd::StackNotRead) {
             o.uint("stack_copied", stack.copied as u64);
         }
     }

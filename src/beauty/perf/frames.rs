@@ -59,6 +59,7 @@ fn end(stack: &Stack) -> Option<String> {
     Some(match stack.end? {
         StackEnd::Root | StackEnd::Limit => return None,
         StackEnd::Truncated => format!("[only {} bytes of stack were copied; --call-graph dwarf,SIZE copies more]", stack.copied),
+        StackEnd::StackNotRead => format!("[the callers are unknown: only {} bytes of this stack could be read]", stack.copied),
         StackEnd::OtherStack { .. } => "[the callers are on another stack, which was not copied]".to_owned(),
         StackEnd::NoRule { .. } => "[the callers are unknown: this address has no unwind table and no frame pointer]".to_owned(),
         StackEnd::Unread { .. } => "[the callers are unknown: this file could not be read]".to_owned(),

@@ -6,7 +6,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
-/// Converts an error of clap about these words to one sentence. The tips of clap are left out, since they advise to pass
+/// Converts an error of clap about these words to one sentence. Its tips are left out, since they advise to pass
 /// unknown options to the traced command.
 pub fn refused(error: &clap::Error, words: &[OsString]) -> Stop {
     let text = error.render().to_string();

@@ -110,7 +110,11 @@ impl Stacks {
             let word_bytes = usize::from(registers.architecture().layout().word_bytes);
             let word = |address: u64| word_at(dump.stack, address.checked_sub(bottom)?, word_bytes);
             let unwound = self.unwinder.unwind(&registers, sampled, &space, word, most - self.frames.len(), &mut self.frames);
-            (stack.end, stack.copied) = (Some(unwound.end), dump.stack.len());
+            let end = match unwound.end {
+                StackEnd::Truncated if dump.is_cut => StackEnd::StackNotRead,
+                end => end,
+            };
+            (stack.end, stack.copied) = (Some(end), dump.stack.len());
         }
         stack.frames = self.frames.as_slice().into();
         Arc::new(stack)

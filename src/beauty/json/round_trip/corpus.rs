@@ -169,6 +169,7 @@ pub fn stack(random: &mut Random) -> Arc<Stack> {
         StackEnd::Root,
         StackEnd::Limit,
         StackEnd::Truncated,
+        StackEnd::StackNotRead,
         StackEnd::OtherStack { address: 1 },
         StackEnd::NoRule { avma: 1 },
         StackEnd::Unread { avma: 1 },
