@@ -34,9 +34,10 @@ const CARRIERS_MAX: usize = 256;
 /// Nanoseconds after which a call in flight is shown as pending, so that no call stays invisible for longer.
 pub const PENDING_AFTER: u64 = 100_000_000;
 
-/// Returns whether lines show all members of signals. The tracepoints of signals do not have them.
+/// Returns whether signals are asked for, and lines show all of their members. The tracepoints of signals do not have
+/// them.
 fn shows_whole_signals(request: &Trace) -> bool {
-    request.show.style == Style::Strace && request.show.mode != Mode::Summary
+    (request.show.style == Style::Strace || request.what.signals == Some(true)) && request.show.mode != Mode::Summary
 }
 
 /// Returns whether calls or requests are traced, shown or not.
@@ -51,8 +52,8 @@ fn targets(request: &Trace, by_bpf: bool) -> anyhow::Result<(Targets, bool)> {
     Ok((targets, has_compat || request.show.strace.calls.is_some()))
 }
 
-/// Builds the plan for this engine. If neither syscalls nor lines of strace are asked for, the plan does not depend on
-/// the engine. `made` are the events that were created for probes, and `outputs` are the events of the user's BPF
+/// Builds the plan for this engine. If neither syscalls nor whole signals are asked for, the plan does not depend on the
+/// engine. `made` are the events that were created for probes, and `outputs` are the events of the user's BPF
 /// programs.
 ///
 /// # Errors

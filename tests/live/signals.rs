@@ -109,12 +109,15 @@ fn signals_are_shown_for_tasks_with_selected_calls() {
 #[test]
 fn faults_have_their_address() {
     let Some(machine) = Machine::shared() else { return };
-    let trace = workload(&machine, &["-e", "lseek"], "signals fault");
-    assert_eq!(trace.status, 128 + libc::SIGSEGV, "{}", trace.text);
     let address = if is_whole() { ", si_addr=0x1234" } else { "" };
-    let shown: Vec<String> = signals(&trace).into_iter().map(|(_, signal)| signal).collect();
-    assert_eq!(shown, [format!("SIGSEGV {{si_signo=SIGSEGV, si_code=SEGV_MAPERR{address}}}")], "{}", trace.text);
-    assert!(ends(&trace).iter().any(|(_, how)| how.starts_with("killed by SIGSEGV")), "{}", trace.text);
+    // With the calls of the program, with no call, and beside another event.
+    for options in [&["-e", "lseek"][..], &["--no-syscalls", "--signals"], &["-e", "sched:sched_process_exit", "--signals"]] {
+        let trace = workload(&machine, options, "signals fault");
+        assert_eq!(trace.status, 128 + libc::SIGSEGV, "{}", trace.text);
+        let shown: Vec<String> = signals(&trace).into_iter().map(|(_, signal)| signal).collect();
+        assert_eq!(shown, [format!("SIGSEGV {{si_signo=SIGSEGV, si_code=SEGV_MAPERR{address}}}")], "{options:?}: {}", trace.text);
+        assert!(ends(&trace).iter().any(|(_, how)| how.starts_with("killed by SIGSEGV")), "{options:?}: {}", trace.text);
+    }
 }
 
 /// The stack of a signal is the place that the program was at, live and in a recording, in every style.
