@@ -33,20 +33,34 @@ pub fn unfolded(value: u64) -> u64 {
 /// Takes a number from the beginning of these bytes; `None` if they end inside it.
 #[inline]
 pub fn number(bytes: &mut &[u8]) -> Option<u64> {
-    let more = bytes.first()?.trailing_zeros() as usize;
+    let (first, behind) = bytes.split_first()?;
+    let more = first.trailing_zeros() as usize;
+    if more == 0 {
+        *bytes = behind;
+        return Some(u64::from(first >> 1));
+    }
     if more >= 8 {
-        let (value, rest) = bytes[1..].split_first_chunk()?;
+        let (value, rest) = behind.split_first_chunk()?;
         *bytes = rest;
         return Some(u64::from_le_bytes(*value));
     }
-    let rest = bytes.get(more + 1..)?;
+    let rest = behind.get(more..)?;
     let word = match bytes.first_chunk() {
         Some(word) => u64::from_le_bytes(*word),
-        None => bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        None => word_of_few(bytes),
     };
     *bytes = rest;
     let unused = 64 - 8 * (more as u32 + 1);
     Some(word << unused >> unused >> (more + 1))
+}
+
+/// Returns fewer than eight bytes as a number. The two halves overlap, which changes nothing, so no loop is needed.
+#[inline]
+fn word_of_few(bytes: &[u8]) -> u64 {
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(low), Some(high)) => u64::from(u32::from_le_bytes(*low)) | u64::from(u32::from_le_bytes(*high)) << (8 * (bytes.len() - 4)),
+        _ => [0, bytes.len() / 2, bytes.len() - 1].iter().fold(0, |word, &at| word | u64::from(bytes[at]) << (8 * at)),
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +81,14 @@ mod tests {
         }
         assert_eq!([0, 1 << 56, u64::MAX].map(size), [1, 9, 9]);
         assert_eq!([0, 1, -1, 63, -64, i64::MIN].map(|value: i64| folded(value as u64)), [0, 2, 1, 126, 127, u64::MAX]);
+    }
+
+    #[test]
+    fn few_bytes_are_a_number() {
+        for bytes in (1..8).map(|count| (1..=count).collect::<Vec<u8>>()) {
+            let expected = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            assert_eq!(word_of_few(&bytes), expected);
+        }
     }
 
     proptest! {
