@@ -20,7 +20,7 @@ VSOCK_ANY = 0xFFFFFFFF
 
 STACK_ENDS = {
     "limit": None,
-    "truncated": "[only {stack_copied} bytes of stack were copied; --call-graph dwarf,SIZE copies more]",
+    "truncated": "[only {stack_copied} bytes of stack were copied; --call-graph dwarf,SIZE copies more of a deeper stack]",
     "other_stack": "[the callers are on another stack, which was not copied]",
     "stack_not_read": "[the callers are unknown: only {stack_copied} bytes of this stack could be read]",
     "no_unwind_rule": "[the callers are unknown: this address has no unwind table and no frame pointer]",
