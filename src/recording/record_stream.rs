@@ -10,10 +10,11 @@ use super::reader::Damage;
 use crate::source::frame::{Fault, Frame, HEADER_BYTES};
 use crate::stack::symbols::ReadAt;
 use anyhow::{Context, bail};
+use rustix::fs::OFlags;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 /// How many bytes are read at once: few enough that they are in the cache of a CPU until their records are used.
@@ -262,7 +263,14 @@ impl Regular {
     /// It cannot be opened, or is no regular file.
     pub fn open(path: &Path) -> anyhow::Result<Regular> {
         let name = path.display();
-        let file = File::open(path).with_context(|| format!("cannot open the recording {name}"))?;
+        if path == Path::new("-") {
+            bail!(
+                "a recording is not read from standard input, because its end is read first: write it to a file (./- is a file of this name)"
+            );
+        }
+        // Opening a pipe would wait for somebody to write to it.
+        let opened = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
+        let file = opened.with_context(|| format!("cannot open the recording {name}"))?;
         let meta = file.metadata().with_context(|| format!("cannot read the recording {name}"))?;
         if !meta.is_file() {
             bail!("{name} is not a regular file, and recordings are");

@@ -21,6 +21,11 @@ use std::path::Path;
 /// The file cannot be created, or is a pipe or a device, to which no recording can be written.
 pub fn create(path: &Path) -> anyhow::Result<File> {
     let name = path.display();
+    if path == Path::new("-") {
+        bail!(
+            "a recording is not written to standard output, because its header is written at its end: give a file (./- is a file of this name)"
+        );
+    }
     let file = crate::sink::path::create(path).with_context(|| format!("cannot write the recording to {name}"))?;
     if !file.metadata().with_context(|| format!("cannot write the recording to {name}"))?.is_file() {
         bail!("cannot write the recording to {name}: it is not a regular file, and the header of a recording is written at its end");

@@ -403,15 +403,24 @@ fn what_cannot_be_recorded_or_shown_is_refused_in_one_sentence() {
             "record -o /dev/null true",
             "cannot write the recording to /dev/null: it is not a regular file, and the header of a recording is written at its end",
         ),
+        (
+            "record -o - true",
+            "a recording is not written to standard output, because its header is written at its end: give a file (./- is a file of this name)",
+        ),
+        (
+            "-i - </dev/null",
+            "a recording is not read from standard input, because its end is read first: write it to a file (./- is a file of this name)",
+        ),
         ("record --max-events 3 true", "record --max-events: a recorder does not count lines; give it to `rtrace -i FILE`"),
         ("-i /nowhere", "cannot open the recording /nowhere: No such file or directory"),
         ("-i /etc/hostname", "/etc/hostname is no recording: it has only"),
+        ("-i pipe", "pipe is not a regular file, and recordings are"),
         ("-i /dev/null", "/dev/null is not a regular file, and recordings are"),
         ("-i x.data true", "-i x.data: a recording has its command already; leave `true` out"),
         ("-i x.data -p 1", "the argument '--input <FILE>' cannot be used with '--pid <PID,...>'"),
     ];
     for (words, expected) in rows {
-        let run = shell(&machine, &format!("$rtrace {words}"));
+        let run = shell(&machine, &format!("cd $dir; mkfifo pipe 2>/dev/null; $rtrace {words}"));
         assert_eq!(run.status, 125, "{words}: {}", all(&run));
         assert!(all(&run).contains(expected) && all(&run).lines().count() == 1, "{words}: {}", all(&run));
     }

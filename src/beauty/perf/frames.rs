@@ -58,7 +58,9 @@ fn line(out: &mut Vec<u8>, frame: &NamedFrame) {
 fn end(stack: &Stack) -> Option<String> {
     Some(match stack.end? {
         StackEnd::Root | StackEnd::Limit => return None,
-        StackEnd::Truncated => format!("[only {} bytes of stack were copied; --call-graph dwarf,SIZE copies more of a deeper stack]", stack.copied),
+        StackEnd::Truncated => {
+            format!("[only {} bytes of stack were copied; --call-graph dwarf,SIZE copies more of a deeper stack]", stack.copied)
+        }
         StackEnd::StackNotRead => format!("[the callers are unknown: only {} bytes of this stack could be read]", stack.copied),
         StackEnd::OtherStack { .. } => "[the callers are on another stack, which was not copied]".to_owned(),
         StackEnd::NoRule { .. } => "[the callers are unknown: this address has no unwind table and no frame pointer]".to_owned(),
