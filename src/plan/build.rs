@@ -52,8 +52,8 @@ fn targets(request: &Trace, by_bpf: bool) -> anyhow::Result<(Targets, bool)> {
     Ok((targets, has_compat || request.show.strace.calls.is_some()))
 }
 
-/// Builds the plan for this engine. If neither syscalls nor whole signals are asked for, the plan does not depend on the
-/// engine. `made` are the events that were created for probes, and `outputs` are the events of the user's BPF
+/// Builds the plan for this engine. If neither syscalls nor whole signals are asked for, the plan does not depend on
+/// the engine. `made` are the events that were created for probes, and `outputs` are the events of the user's BPF
 /// programs.
 ///
 /// # Errors
