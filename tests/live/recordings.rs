@@ -235,7 +235,7 @@ fn a_replay_opens_only_the_recording_and_its_own_libraries() {
         .replace('@', &machine.dir().display().to_string());
     let opened = shell_with_engine_at(&machine, &script);
     let lines: Vec<&str> = opened.lines().collect();
-    assert!(lines.len() == 1 && lines[0].contains("\"only.data\", O_RDONLY|O_CLOEXEC) = 3"), "{opened}");
+    assert!(lines.len() == 1 && lines[0].contains("\"only.data\", O_RDONLY|O_NONBLOCK|O_CLOEXEC) = 3"), "{opened}");
 }
 
 #[test]
