@@ -174,8 +174,8 @@ impl Follower {
     }
 
     /// [`Ledger::count_unwritten`]
-    pub fn count_unwritten(&mut self) {
-        self.ledger.count_unwritten();
+    pub fn count_unwritten(&mut self, of_cgroup: bool) {
+        self.ledger.count_unwritten(of_cgroup);
     }
 
     /// Processes one record.

@@ -111,9 +111,7 @@ impl Engine {
         while self.advance_to_end(session, events) {}
         self.follower.end(events);
         self.follower.trouble(self.merge.trouble());
-        if session.of_cgroup {
-            self.follower.count_unwritten();
-        }
+        self.follower.count_unwritten(session.of_cgroup);
     }
 
     /// Emits a notice on how the events that were just emitted are shown. It is no input: whoever shows the events of

@@ -18,8 +18,11 @@ pub struct Verdict {
     /// Whether some lost events have no number of records.
     pub gaps_without_size: bool,
     /// Number of lost records that the kernel counted but did not write, because their tasks were moved to another
-    /// cgroup.
+    /// cgroup, or because interrupts hit the events while their CPUs were idle.
     pub unwritten: u64,
+    /// Number of signals of all processes of which the kernel wrote no record for the second reason. Lines of signals
+    /// that a traced process ignores may be missing.
+    pub unwritten_signals: u64,
     /// Number of calls that were held back because a value that the filter needs is not known.
     pub undecided: u64,
     /// Number of calls that were held back because they ended outside the span of `--time`, as far as the recording was

@@ -48,8 +48,16 @@ pub fn account(verdict: &Verdict, run: &request::Run, output_is_over: bool) -> V
     }
     if verdict.unwritten > 0 {
         sentences.push(format!(
-            "{} of the lost records were counted but not written by the kernel, because their tasks were moved to another cgroup at that moment",
+            "{} of the lost records were counted but not written by the kernel, because their tasks were moved to another cgroup at that moment, \
+             or because interrupts of idle CPUs made them",
             verdict.unwritten
+        ));
+    }
+    if verdict.unwritten_signals > 0 && is_verbose {
+        sentences.push(format!(
+            "the kernel did not record {} signals that interrupts of idle CPUs sent to any processes; if a traced process ignores such a signal, \
+             it is not shown",
+            verdict.unwritten_signals
         ));
     }
     let others: u64 = verdict.events.iter().map(|event| event.lost).sum();

@@ -46,6 +46,7 @@ impl Selection {
             unplaced: ledger.lost_records().saturating_sub(ledger.lost_placed),
             gaps_without_size: ledger.gaps_unsized > 0,
             unwritten: ledger.unwritten,
+            unwritten_signals: ledger.unwritten_signals,
             undecided: account.undecided,
             outside_span: account.withheld.time,
             given_up: 0,

@@ -76,6 +76,8 @@ pub struct Ledger {
     pub unreadable: u64,
     /// Hits that the kernel counted, but neither wrote nor counted as lost.
     pub unwritten: u64,
+    /// Such hits of `signal:signal_generate`.
+    pub unwritten_signals: u64,
     /// Entries among `set_up`, `duplicates`, `excluded`, `of_events`, `not_asked` and `repeated`.
     entries_left_out: u64,
 }
@@ -97,6 +99,31 @@ pub struct EventAccount {
     pub entries: bool,
     /// The kernel does not count the event, because the user's BPF programs write its records.
     pub is_uncounted: bool,
+    /// What hits are that the kernel counts, but neither writes nor counts as lost.
+    pub unwritten: Unwritten,
+}
+
+/// What it means if the kernel counts more hits of an event than it writes and loses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unwritten {
+    /// rtrace or the kernel has an error: only tasks hit the event, and the kernel writes all their records.
+    #[default]
+    IsError,
+    /// The records are lost: interrupts may hit the event.
+    IsLost,
+    /// Nobody knows which tasks the signals were for, and most are for tasks that are not traced. A signal that is not
+    /// ignored has another record, `signal:signal_deliver`, which the receiver itself writes.
+    IsUnknownSignal,
+}
+
+impl Unwritten {
+    fn of(role: Role) -> Unwritten {
+        match role {
+            Role::SignalGenerate => Unwritten::IsUnknownSignal,
+            Role::Tracepoint => Unwritten::IsLost,
+            _ => Unwritten::IsError,
+        }
+    }
 }
 
 /// Why a record is left out.
@@ -145,6 +172,7 @@ impl Ledger {
         let account = |spec: &EventSpec| EventAccount {
             entries: begins_wanted(spec),
             is_uncounted: spec.role == Role::Output,
+            unwritten: Unwritten::of(spec.role),
             ..EventAccount::default()
         };
         Ledger { events: session.events.events.iter().map(account).collect(), ..Ledger::default() }
@@ -207,18 +235,30 @@ impl Ledger {
         }
     }
 
-    /// Counts as lost the hits of a cgroup's events that the kernel counted and did not write.
+    /// Counts the hits that the kernel counted, but did not write. Only the difference of the counts shows them,
+    /// because PERF_FORMAT_LOST does not count them. There are two causes:
     ///
-    /// If a task is moved to another cgroup during a call, perf_event may count the hit without a record, and without
-    /// PERF_FORMAT_LOST (Linux 6.18: 2 of 250,493 events of a task that was moved 400 times). Only the difference of
-    /// the counts shows it. If the events are not opened on a cgroup, a difference is an error
-    /// ([`Ledger::disagreements`]).
-    pub fn count_unwritten(&mut self) {
+    /// * A task is moved to another cgroup during a call, and the events are opened on a cgroup (Linux 6.18: 2 of
+    ///   250,493 events of a task that was moved 400 times).
+    /// * An interrupt hits the event while its CPU is idle (Linux 6.18: all such hits on CPUs other than 0; there were
+    ///   101 of 101 signals of a timer).
+    ///
+    /// Other differences are errors ([`Ledger::disagreements`]).
+    pub fn count_unwritten(&mut self, of_cgroup: bool) {
         for account in &mut self.events {
             let (Some(issued), Some(lost), false) = (account.issued, account.lost, account.is_uncounted) else { continue };
             let missing = issued.saturating_sub(account.counted + lost);
-            account.lost = Some(lost + missing);
-            self.unwritten += missing;
+            match account.unwritten {
+                Unwritten::IsUnknownSignal => {
+                    account.issued = Some(issued - missing);
+                    self.unwritten_signals += missing;
+                }
+                Unwritten::IsError if !of_cgroup => {}
+                Unwritten::IsError | Unwritten::IsLost => {
+                    account.lost = Some(lost + missing);
+                    self.unwritten += missing;
+                }
+            }
         }
     }
 
@@ -280,7 +320,7 @@ mod tests {
     use crate::event::Time;
 
     fn ledger() -> Ledger {
-        let enters = EventAccount { received: 8, counted: 8, issued: Some(10), lost: Some(2), entries: true, is_uncounted: false };
+        let enters = EventAccount { received: 8, counted: 8, issued: Some(10), lost: Some(2), entries: true, ..EventAccount::default() };
         Ledger { events: vec![enters], ..Ledger::default() }
     }
 
@@ -317,9 +357,23 @@ mod tests {
         let mut ledger = ledger();
         (0..7).for_each(|_| ledger.call(EntryState::Seen, ExitState::Unseen));
         (ledger.events[0].received, ledger.events[0].counted) = (7, 7);
-        ledger.count_unwritten();
+        ledger.count_unwritten(true);
         assert_eq!(ledger.calls_account(), Some(CallsAccount { issued: 10, printed: 7, lost: 3 }));
         assert_eq!((ledger.disagreements().count(), ledger.unwritten), (0, 1));
+    }
+
+    #[test]
+    fn interrupts_may_hit_events_without_a_record() {
+        let account = |unwritten| {
+            let event = EventAccount { received: 7, counted: 7, unwritten, ..ledger().events[0] };
+            let mut ledger = Ledger { events: vec![event], ..Ledger::default() };
+            ledger.count_unwritten(false);
+            let event = ledger.events[0];
+            (event.issued, event.lost, ledger.unwritten, ledger.unwritten_signals, ledger.disagreements().count())
+        };
+        assert_eq!(account(Unwritten::IsError), (Some(10), Some(2), 0, 0, 1));
+        assert_eq!(account(Unwritten::IsLost), (Some(10), Some(3), 1, 0, 0));
+        assert_eq!(account(Unwritten::IsUnknownSignal), (Some(9), Some(2), 0, 1, 0));
     }
 
     #[test]

@@ -104,6 +104,25 @@ fn the_last_object_says_why_nothing_was_shown() {
     }
 }
 
+/// On an idle CPU, an interrupt may hit an event without a record. The timers of sleep and timeout do so here.
+#[test]
+fn hits_in_interrupts_of_idle_cpus_are_recorded_or_lost() {
+    let Some(machine) = Machine::alone() else { return };
+    let script = "for i in 1 2 3 4 5 6 7 8; do timeout .05 sleep 1; done; true";
+    let timers = "timer:hrtimer_expire_entry";
+    for options in [&["-a", "--no-syscalls", "-m", "4M", "-e", timers][..], &["-e", "execve"]] {
+        let options = [&["--json", "--engine", "tracepoint"], options].concat();
+        let run = trace(&machine, &options, &["sh", "-c", script]).succeeded();
+        let end = end(&run);
+        assert_eq!(end["disagreements"], json!([]), "{end}");
+        let Some(event) = end["events"].as_array().and_then(|events| events.first()) else { continue };
+        let number = |name: &str| event[name].as_u64().expect("a number");
+        let shown = objects(&run.text).iter().filter(|object| object["name"] == timers).count() as u64;
+        assert_eq!((number("received"), number("issued") - number("lost")), (shown, shown), "{event}");
+        assert!(shown > 0 && end["lost_records"] == event["lost"], "{end}");
+    }
+}
+
 #[test]
 fn the_last_object_has_the_losses_that_stderr_reports() {
     let Some(machine) = Machine::alone() else { return };

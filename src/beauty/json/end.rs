@@ -41,6 +41,9 @@ pub(super) fn end(o: &mut Elements, verdict: &Verdict) {
     o.uint("unplaced_losses", verdict.unplaced);
     o.mark("losses_of_unknown_size", verdict.gaps_without_size);
     o.uint("unwritten_losses", verdict.unwritten);
+    if verdict.unwritten_signals > 0 {
+        o.uint("unwritten_signals", verdict.unwritten_signals);
+    }
     o.uint("undecided", verdict.undecided);
     o.uint("not_permitted", verdict.not_permitted);
     if !verdict.untraced_requests.is_empty() {
@@ -141,6 +144,7 @@ mod tests {
             unplaced: 3,
             gaps_without_size: true,
             unwritten: 2,
+            unwritten_signals: 7,
             undecided: 1,
             outside_span: 0,
             given_up: 1,
@@ -159,7 +163,7 @@ mod tests {
              \"events\":[{\"name\":\"probe:p\",\"called\":\"mine\",\"issued\":9,\"received\":8,\"lost\":0}],\
              \"instance\":{\"events\":[\"eprobes:e\"],\"issued\":5,\"received\":3,\"lost\":2},\
              \"disagreements\":[{\"name\":\"probe:p\",\"called\":\"mine\",\"issued\":9,\"received\":8,\"lost\":0}],\
-             \"lost_records\":4,\"unplaced_losses\":3,\"losses_of_unknown_size\":true,\"unwritten_losses\":2,\"undecided\":1,\
+             \"lost_records\":4,\"unplaced_losses\":3,\"losses_of_unknown_size\":true,\"unwritten_losses\":2,\"unwritten_signals\":7,\"undecided\":1,\
              \"not_permitted\":6,\"untraced_requests\":[{\"name\":\"io_uring:openat\",\"count\":3}],\
              \"shortages\":[{\"of\":\"memory\",\"count\":8},{\"of\":\"threads\"}],\
              \"unanswered_files\":[{\"bytes\":\"2f6d6e742fff\"}],\

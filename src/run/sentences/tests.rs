@@ -114,9 +114,19 @@ fn unknown_values_and_unwritten_records_are_reported() {
         said(&verdict),
         [
             "3 calls were not shown because values that the filter needs are not known",
-            "2 of the lost records were counted but not written by the kernel, because their tasks were moved to another cgroup at that moment",
+            "2 of the lost records were counted but not written by the kernel, because their tasks were moved to another cgroup at that moment, \
+             or because interrupts of idle CPUs made them",
         ]
     );
+}
+
+#[test]
+fn signals_without_a_record_are_reported_if_asked() {
+    let verdict = Verdict { unwritten_signals: 2, ..Verdict::default() };
+    assert_eq!(account(&verdict, &run(0, false), false), [""; 0]);
+    let sentence = "the kernel did not record 2 signals that interrupts of idle CPUs sent to any processes; if a traced process ignores such \
+                    a signal, it is not shown";
+    assert_eq!(account(&verdict, &run(1, false), false), [sentence]);
 }
 
 #[test]
