@@ -3,6 +3,7 @@
 use super::by_instance::InstanceEvents;
 use super::event_calls::CallsOfEvents;
 use super::events::{EventAdder, Needs, Tracepoint};
+use super::explain::without_end;
 use super::graphs::{self, CallGraphs, Graph};
 use super::mechanism::{self, Mechanism, MechanismInputs};
 use super::names_at_exit::AtExit;
@@ -109,7 +110,7 @@ pub fn build(request: &Trace, tracefs: &Tracefs, made: &RunEvents, outputs: &[Ou
     let on = snapshots::Inputs { events: &events, tracefs, ring: buffers.ring.bytes(), by_bpf, inherit, compat };
     notes.extend(without_stacks(&events, &request.graphs));
     Ok(Plan {
-        remarks: selection.notices.iter().cloned().chain(injections.remarks).chain(buffers.remark(request)).collect(),
+        remarks: decided.remarks(injections.remarks, &buffers),
         buffers,
         targets,
         cpus,
@@ -192,6 +193,11 @@ fn follows_tasks(targets: &Targets) -> bool {
 }
 
 impl PlanInputs<'_> {
+    fn remarks(&self, of_injections: Vec<String>, buffers: &Buffers) -> Vec<String> {
+        let others = buffers.remark(self.request).into_iter().chain(without_end(self.request));
+        self.selection.notices.iter().cloned().chain(of_injections).chain(others).collect()
+    }
+
     fn follows_tasks(&self) -> bool {
         follows_tasks(self.targets)
     }
@@ -229,7 +235,7 @@ impl PlanInputs<'_> {
     fn buffers(&self, cpus: usize, by_bpf: bool) -> Buffers {
         let facts = buffers::BufferInputs {
             cpus,
-            tasks: tasks(self.targets),
+            tasks: target::tasks(self.targets),
             memory: machine::memory_bytes().unwrap_or_default(),
             stacks: graphs::any(self.request),
             by_bpf,
@@ -386,15 +392,6 @@ fn seeds_max(request: &Trace, targets: &Targets) -> u32 {
         Targets::SystemWide | Targets::Cgroup(_) | Targets::User(_) => request.what.without_pids.len() + CARRIERS_MAX,
     };
     u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-/// Returns the number of existing tasks that are to be traced.
-fn tasks(targets: &Targets) -> usize {
-    match targets {
-        Targets::Command => 1,
-        Targets::Tasks { tids, .. } => tids.len(),
-        Targets::SystemWide | Targets::Cgroup(_) | Targets::User(_) => machine::tasks().unwrap_or_default(),
-    }
 }
 
 fn scope(targets: &Targets) -> TaskScope {

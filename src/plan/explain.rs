@@ -1,7 +1,9 @@
-//! Prints the plan for `-v`.
+//! Prints the plan for `-v`, and says what a user may not expect of it.
 
 use super::{Mechanism, Plan};
+use crate::request::{Target, TaskSelection, Trace};
 use crate::session::Targets;
+use crate::show::Mode;
 use crate::sys::perf::{Counts, StackFields};
 use std::fmt;
 
@@ -15,6 +17,18 @@ fn stack(fields: StackFields) -> String {
         (false, false) => "",
     };
     dump + chain
+}
+
+/// Returns a remark on a trace of the whole machine that prints nothing before the user ends it.
+pub(super) fn without_end(request: &Trace) -> Option<String> {
+    let is_endless = matches!(request.target, Target::Running { tasks: TaskSelection::All, timer: None });
+    let what = match &request.recording {
+        // A recorder in memory says how to get a snapshot.
+        Some(recording) if recording.is_alone && recording.snapshots.is_none() => "recorded; Ctrl-C ends the recording",
+        _ if request.show.mode == Mode::Summary && request.show.interval.is_none() => "counted; Ctrl-C ends the trace and prints the table",
+        _ => return None,
+    };
+    is_endless.then(|| format!("all tasks are {what}"))
 }
 
 impl fmt::Display for Plan {

@@ -1,7 +1,7 @@
 //! Finds the tasks of the target that the user named.
 
 use crate::kernel::elf::{self, Program};
-use crate::kernel::{cgroups, containers, procfs};
+use crate::kernel::{cgroups, containers, machine, procfs};
 use crate::request::{Target, TaskSelection};
 use crate::session::Targets;
 use crate::sys::users;
@@ -48,6 +48,15 @@ pub fn find(target: &Target, at_the_call: bool) -> anyhow::Result<(Targets, bool
             (processes(&pids), any_compat(&pids))
         }
     })
+}
+
+/// Returns the number of existing tasks that are to be traced.
+pub fn tasks(targets: &Targets) -> usize {
+    match targets {
+        Targets::Command => 1,
+        Targets::Tasks { tids, .. } => tids.len(),
+        Targets::SystemWide | Targets::Cgroup(_) | Targets::User(_) => machine::tasks().unwrap_or_default(),
+    }
 }
 
 fn processes(pids: &[i32]) -> Targets {

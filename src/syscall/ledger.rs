@@ -108,20 +108,20 @@ pub struct EventAccount {
 pub enum Unwritten {
     /// rtrace or the kernel has an error: only tasks hit the event, and the kernel writes all their records.
     #[default]
-    IsError,
+    Error,
     /// The records are lost: interrupts may hit the event.
-    IsLost,
+    Loss,
     /// Nobody knows which tasks the signals were for, and most are for tasks that are not traced. A signal that is not
     /// ignored has another record, `signal:signal_deliver`, which the receiver itself writes.
-    IsUnknownSignal,
+    UnknownSignal,
 }
 
 impl Unwritten {
     fn of(role: Role) -> Unwritten {
         match role {
-            Role::SignalGenerate => Unwritten::IsUnknownSignal,
-            Role::Tracepoint => Unwritten::IsLost,
-            _ => Unwritten::IsError,
+            Role::SignalGenerate => Unwritten::UnknownSignal,
+            Role::Tracepoint => Unwritten::Loss,
+            _ => Unwritten::Error,
         }
     }
 }
@@ -249,12 +249,12 @@ impl Ledger {
             let (Some(issued), Some(lost), false) = (account.issued, account.lost, account.is_uncounted) else { continue };
             let missing = issued.saturating_sub(account.counted + lost);
             match account.unwritten {
-                Unwritten::IsUnknownSignal => {
+                Unwritten::UnknownSignal => {
                     account.issued = Some(issued - missing);
                     self.unwritten_signals += missing;
                 }
-                Unwritten::IsError if !of_cgroup => {}
-                Unwritten::IsError | Unwritten::IsLost => {
+                Unwritten::Error if !of_cgroup => {}
+                Unwritten::Error | Unwritten::Loss => {
                     account.lost = Some(lost + missing);
                     self.unwritten += missing;
                 }
@@ -371,9 +371,9 @@ mod tests {
             let event = ledger.events[0];
             (event.issued, event.lost, ledger.unwritten, ledger.unwritten_signals, ledger.disagreements().count())
         };
-        assert_eq!(account(Unwritten::IsError), (Some(10), Some(2), 0, 0, 1));
-        assert_eq!(account(Unwritten::IsLost), (Some(10), Some(3), 1, 0, 0));
-        assert_eq!(account(Unwritten::IsUnknownSignal), (Some(9), Some(2), 0, 1, 0));
+        assert_eq!(account(Unwritten::Error), (Some(10), Some(2), 0, 0, 1));
+        assert_eq!(account(Unwritten::Loss), (Some(10), Some(3), 1, 0, 0));
+        assert_eq!(account(Unwritten::UnknownSignal), (Some(9), Some(2), 0, 1, 0));
     }
 
     #[test]

@@ -55,6 +55,20 @@ fn a_stopped_reader_does_not_block_the_end() {
     }
 }
 
+/// Nothing else would say that rtrace runs, and until when.
+#[test]
+fn a_silent_trace_of_the_whole_machine_says_how_it_is_ended() {
+    let Some(machine) = Machine::shared() else { return };
+    let recorded = "rtrace: all tasks are recorded; Ctrl-C ends the recording\n";
+    let counted = "rtrace: all tasks are counted; Ctrl-C ends the trace and prints the table\n";
+    for (words, remark) in [("record -e acct -o $dir/data", recorded), ("-s -e acct -o $dir/table", counted)] {
+        let run = run(&machine, &format!("$rtrace {words} $engine & said $dir/stderr 'all tasks are' $!; ends $! TERM"));
+        assert!(run.stdout == "status 0\n" && run.stderr.contains(remark), "{words}: {run:?}");
+        let limited = shell_with_engine(&machine, &format!("$rtrace {words} -a $engine true"));
+        assert!(!limited.stderr.contains("all tasks"), "{words}: {}", limited.stderr);
+    }
+}
+
 #[test]
 fn a_full_stderr_does_not_block_the_end() {
     let Some(machine) = Machine::shared() else { return };

@@ -117,9 +117,11 @@ fn hits_in_interrupts_of_idle_cpus_are_recorded_or_lost() {
         assert_eq!(end["disagreements"], json!([]), "{end}");
         let Some(event) = end["events"].as_array().and_then(|events| events.first()) else { continue };
         let number = |name: &str| event[name].as_u64().expect("a number");
+        assert_eq!(number("received") + number("lost"), number("issued"), "{event}");
+        assert!(number("received") > 0 && end["lost_records"] == event["lost"], "{end}");
+        // Interrupts of rtrace itself are received and not shown.
         let shown = objects(&run.text).iter().filter(|object| object["name"] == timers).count() as u64;
-        assert_eq!((number("received"), number("issued") - number("lost")), (shown, shown), "{event}");
-        assert!(shown > 0 && end["lost_records"] == event["lost"], "{end}");
+        assert!(shown > 0 && shown <= number("received"), "{shown} {event}");
     }
 }
 

@@ -145,6 +145,10 @@ fn lost_deferred_copies_lose_no_call() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
     let copies = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=1000", "status=none"];
     let options = ["--engine", "bpf", "-e", "read,write", "--string-limit", "65536", "-m", "64K"];
-    let trace = trace(&machine, &options, &copies).succeeded();
-    assert!(trace.conserved().lost > 0 && trace.stderr.contains("times the data of a call is truncated"), "{}", trace.stderr);
+    // If rtrace is not scheduled while dd runs, all calls after the first ones are lost, and none is truncated.
+    let is_truncated = |_| {
+        let trace = trace(&machine, &options, &copies).succeeded();
+        trace.conserved().lost > 0 && trace.stderr.contains("times the data of a call is truncated")
+    };
+    assert!((0..20).any(is_truncated), "no call has lost a part of its data");
 }
