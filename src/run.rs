@@ -41,10 +41,10 @@ use crate::beauty::signal;
 use crate::bpf::user::Objects;
 use crate::event::{Notice, NoticeCode, Synthesized, Time};
 use crate::interrupt;
-use crate::kernel::descriptors;
 use crate::kernel::output_readers::{self, OutputReader};
 use crate::kernel::remote_files::Guarded;
 use crate::kernel::tracefs::Tracefs;
+use crate::kernel::{descriptors, procfs};
 use crate::plan::{self, Plan, own_only};
 use crate::probe::run_events::RunEvents;
 use crate::request::{self, Target, TaskSelection, Trace};
@@ -318,10 +318,17 @@ impl Run<'_> {
         }
         let command = self.traced.filter(|_| what == "detached" || self.request.show.strace.attaches);
         let pids = match &self.request.target {
-            Target::Running { tasks: TaskSelection::Pids(pids), .. } => pids.as_slice(),
+            Target::Running { tasks: TaskSelection::Pids(pids) | TaskSelection::Tids(pids), .. } => pids.as_slice(),
             _ => command.as_slice(),
         };
-        pids.iter().for_each(|pid| say!("strace: Process {pid} {what}"));
+        let is_whole = matches!(self.request.target, Target::Running { tasks: TaskSelection::Pids(_), .. });
+        for &pid in pids {
+            match (what, if is_whole { procfs::threads(pid) } else { Vec::new() }) {
+                ("attached", threads) if threads.len() > 1 => say!("strace: Process {pid} attached with {} threads", threads.len()),
+                ("detached", threads) if threads.len() > 1 => threads.iter().rev().for_each(|tid| say!("strace: Process {tid} detached")),
+                _ => say!("strace: Process {pid} {what}"),
+            }
+        }
     }
 
     /// Reports that the exec failed. The exit status has the failure, and the records until then are printed.

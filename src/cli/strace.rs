@@ -123,7 +123,8 @@ fn words_of(options: &Options, expressions: &Expressions) -> Result<Vec<OsString
     }
     let attached: Vec<&str> = options.pids().collect();
     if !attached.is_empty() {
-        add(&[&word("-p"), &word(&attached.join(","))]);
+        // Without -f, strace attaches to one thread, which has the number of its process.
+        add(&[&word(if options.follows() { "-p" } else { "-t" }), &word(&attached.join(","))]);
     }
     options.trace_path.iter().for_each(|path| add(&[&word("--path"), path]));
     let dumps = !expressions.read.is_empty() || !expressions.written.is_empty();

@@ -109,7 +109,8 @@ impl Run<'_> {
             if end_request.is_overdue() {
                 return Ok(End::Late);
             }
-            if reaped && !waiting_is_reported && !self.request.run.quiet {
+            // strace waits for them without a word.
+            if reaped && !waiting_is_reported && !self.request.run.quiet && !self.request.run.as_strace {
                 waiting_is_reported = true;
                 let text = "the command has ended; waiting for the processes that it left running (Ctrl-C ends the trace, --no-wait does not wait)";
                 self.drain.notice(NoticeCode::WaitingForProcesses, text.to_owned());
