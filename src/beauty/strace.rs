@@ -20,6 +20,7 @@ mod head;
 mod later;
 mod netlink;
 mod numbers;
+mod outcome;
 mod part;
 mod path;
 mod quote;
@@ -34,8 +35,8 @@ use super::lookup;
 use super::netlink::{Families, Joined};
 use super::style::{Style, StyleContext};
 use super::task_begin;
-use super::value::{Failure, Returned, Value};
-use crate::event::{Abi, Call, Disposition, Event, EventKind, ExitState, Loss, Signal, TaskEnd, Time, Verdict};
+use super::value::Returned;
+use crate::event::{Abi, Call, CallId, Disposition, Event, EventKind, ExitState, Loss, Signal, TaskEnd, Time, Verdict};
 use crate::session::{Session, Zone};
 use crate::show::Show;
 use crate::show::strace::Constants;
@@ -44,16 +45,12 @@ use crate::text::number;
 use rustc_hash::FxHashMap;
 use std::io::Write;
 
-/// The kernel's internal errors (include/linux/errno.h), and what strace says about them.
-const RESTARTS: [(i32, &str, &str); 4] = [
-    (512, "ERESTARTSYS", "To be restarted if SA_RESTART is set"),
-    (513, "ERESTARTNOINTR", "To be restarted"),
-    (514, "ERESTARTNOHAND", "To be restarted if no handler"),
-    (516, "ERESTART_RESTARTBLOCK", "Interrupted by signal"),
-];
-
 /// The calls of which strace shows only how many entries of a directory they return.
 const COUNTED: [&str; 2] = ["getdents", "getdents64"];
+
+/// The ends of lines of calls that have not returned.
+const UNFINISHED: &[u8] = b" <unfinished ...>\n";
+const DETACHED: &[u8] = b" <detached ...>\n";
 
 /// The bit of the numbers of x32 (arch/x86/include/uapi/asm/unistd.h).
 const X32_BIT: u64 = 1 << 30;
@@ -74,6 +71,16 @@ pub struct Strace {
     /// The machine's own ABI.
     native: Abi,
     later: Later,
+    /// The call in flight whose line has begun.
+    open: Option<OpenLine>,
+}
+
+/// A line that goes on when its call ends.
+#[derive(Clone, Copy, Debug)]
+struct OpenLine {
+    call: CallId,
+    /// The number of bytes that the line has.
+    bytes: usize,
 }
 
 impl Strace {
@@ -100,6 +107,7 @@ impl Strace {
             abis: FxHashMap::default(),
             native: session.abi,
             later: Later::default(),
+            open: None,
         }
     }
 
@@ -126,26 +134,32 @@ impl Strace {
 
     fn call(&mut self, out: &mut Vec<u8>, event: &Event, call: &Call, decoded: &Decoded) {
         self.abi(out, event, call.abi);
-        let is_resumed = self.superseded(out, event, call, decoded) || call.shown_pending && call.exit != ExitState::Pending;
+        let is_superseding = self.superseded(out, event, call, decoded);
+        let begun = self.open.take_if(|open| open.call == call.id && !is_superseding);
+        let is_resumed = is_superseding || begun.is_none() && call.shown_pending && call.exit != ExitState::Pending;
         let line = out.len();
         let row = lookup::index(call.abi, call.nr);
         let is_traced = self.show.strace.calls.as_ref().is_none_or(|calls| calls[call.abi as usize].contains(row));
         if call.detached && !is_traced {
             return self.detached(out, event.task.pid);
         }
-        let time = if is_resumed { event.time } else { call.id.start };
-        let pointer = call.stack.as_ref().and_then(|stack| Some(stack.frames.get(stack.kernel)?.avma));
-        self.head.of_call(out, event.task.tid, event.comm.as_ref(), time, call.nr, pointer);
-        out.extend_from_slice(if is_resumed { b"<... " } else { b"" });
-        name(out, decoded, call);
-        out.extend_from_slice(if is_resumed { b" resumed>" } else { b"(" });
+        if begun.is_none() {
+            let time = if is_resumed { event.time } else { call.id.start };
+            let pointer = call.stack.as_ref().and_then(|stack| Some(stack.frames.get(stack.kernel)?.avma));
+            self.head.of_call(out, event.task.tid, event.comm.as_ref(), time, call.nr, pointer);
+            out.extend_from_slice(if is_resumed { b"<... " } else { b"" });
+            name(out, decoded, call);
+            out.extend_from_slice(if is_resumed { b" resumed>" } else { b"(" });
+        }
+        let is_second = is_resumed || begun.is_some();
         // strace sees no result of a call in which the task is killed, and nothing that the call has written.
         let is_cut = (call.killed || call.exit == ExitState::Never) && arguments::has_second_half(decoded);
         let half = match call.exit {
-            _ if call.detached && is_resumed => Half::Second,
+            ExitState::Pending if begun.is_some() => Half::Neither,
+            _ if call.detached && is_second => Half::Second,
             _ if call.detached => Half::First,
             ExitState::Pending => Half::First,
-            _ if is_resumed => Half::Second,
+            _ if is_second => Half::Second,
             _ if is_cut => Half::First,
             _ => Half::Both,
         };
@@ -153,19 +167,20 @@ impl Strace {
         match (is_raw, half) {
             (false, Half::Second) if is_cut => {}
             (false, _) => arguments::write(out, decoded, half, self.show.strace.names, self.options_of(row)),
-            (true, Half::Second) => {}
+            (true, Half::Second | Half::Neither) => {}
             (true, Half::First | Half::Both) => arguments::write_raw(out, decoded, self.show.strace.names),
         }
         if call.detached {
             self.detached(out, event.task.pid);
-            return out.extend_from_slice(b" <detached ...>\n");
+            return out.extend_from_slice(DETACHED);
         }
         if call.exit == ExitState::Pending {
-            out.extend_from_slice(b" <unfinished ...>\n");
-            return;
+            // The call itself, and not a notice of it, has no end if the trace ends before it returns.
+            let is_last = matches!(event.kind, EventKind::Call(_));
+            return out.extend_from_slice(if is_last { DETACHED } else { UNFINISHED });
         }
         out.extend_from_slice(if is_cut && !is_raw { b" <unfinished ...>) " } else { b") " });
-        let column = out.len() - line;
+        let column = out.len() - line + begun.map_or(0, |begun| begun.bytes);
         number::blanks(out, self.show.strace.column.saturating_sub(column));
         out.extend_from_slice(b"= ");
         let returned = if call.killed { Returned::Never } else { decoded.returned() };
@@ -231,7 +246,7 @@ impl Strace {
             name(out, decoded, call);
             out.push(b'(');
             arguments::write(out, decoded, Half::Both, self.show.strace.names, self.options_of(lookup::index(call.abi, call.nr)));
-            out.extend_from_slice(b" <unfinished ...>\n");
+            out.extend_from_slice(UNFINISHED);
         }
         self.head.ended(call.id.tid);
         if self.show.strace.superseded {
@@ -240,48 +255,6 @@ impl Strace {
             _ = writeln!(out, "+++ superseded by execve in pid {} +++", call.id.tid);
         }
         true
-    }
-
-    fn outcome(&self, out: &mut Vec<u8>, decoded: &Decoded, returned: &Returned) {
-        let form = || decoded.row().map_or("", |row| forms::of_call(row.name).result);
-        match returned {
-            Returned::Value(value @ Value::Flags { bits, .. }) if form() == "constant" => {
-                self.number_and_name(out, *bits, value);
-            }
-            Returned::Value(Value::Flags { bits: 0, .. }) => out.push(b'0'),
-            Returned::Value(value @ Value::Flags { bits, .. }) => {
-                number::hex(out, *bits);
-                out.extend_from_slice(b" (flags ");
-                // The flags of an open file have their names in any case.
-                let is_of_file = matches!(value, Value::Flags { table, .. } if table.name == "open_flags");
-                let constants = if is_of_file { Constants::Abbreviated } else { self.show.strace.constants };
-                value::write(out, value, value::Options { constants, ..self.options() });
-                out.push(b')');
-            }
-            Returned::Value(value @ Value::Signal(signal @ 1..)) => self.number_and_name(out, *signal as u64, value),
-            Returned::Value(value @ (Value::Symbol { value: raw, .. } | Value::Packed { raw, .. })) => {
-                self.number_and_name(out, *raw, value);
-            }
-            Returned::Value(Value::Address(0)) => out.push(b'0'),
-            Returned::Value(value) => value::write(out, value, self.options()),
-            Returned::Timeout if form() == "number" => out.push(b'0'),
-            Returned::Timeout => value::failure(out, Failure::Timeout),
-            Returned::Error(errno) => value::failure(out, Failure::Error(*errno)),
-            Returned::Restart(errno) => match RESTARTS.iter().find(|(known, ..)| known == errno) {
-                // Writing to a Vec does not fail.
-                Some((_, name, text)) => _ = write!(out, "? {name} ({text})"),
-                None => value::failure(out, Failure::Restart(*errno)),
-            },
-            Returned::Never | Returned::Pending | Returned::Unseen => out.push(b'?'),
-        }
-    }
-
-    /// Writes a number with what it means in parentheses: `10 (SIGUSR1)`.
-    fn number_and_name(&self, out: &mut Vec<u8>, number: u64, value: &Value) {
-        number::uint(out, number);
-        out.extend_from_slice(b" (");
-        value::write(out, value, self.options());
-        out.push(b')');
     }
 
     fn signal(&mut self, out: &mut Vec<u8>, event: &Event, of: &Signal, names: &dyn Names) {
@@ -381,6 +354,37 @@ fn name(out: &mut Vec<u8>, decoded: &Decoded, call: &Call) {
 
 impl Style for Strace {
     fn event(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
+        let begin = out.len();
+        self.text(out, event, context);
+        // The line of a call ends before another one begins.
+        if out.len() > begin && self.open.take().is_some() {
+            out.splice(begin..begin, UNFINISHED.iter().copied());
+        }
+    }
+
+    fn open(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
+        let begin = out.len();
+        self.event(out, event, context);
+        if let (EventKind::Pending(call), true) = (&event.kind, out.ends_with(UNFINISHED)) {
+            out.truncate(out.len() - UNFINISHED.len());
+            let line = out[begin..].iter().rposition(|byte| *byte == b'\n').map_or(begin, |newline| begin + newline + 1);
+            self.open = Some(OpenLine { call: call.id, bytes: out.len() - line });
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>, _: &Verdict, _: &Session) {
+        out.extend_from_slice(if self.open.take().is_some() { UNFINISHED } else { b"" });
+        self.later.take_all().iter().for_each(|event| self.kept(out, event, &Nameless));
+        // The ends of these tasks were not seen.
+        let mut last: Vec<_> = self.last_stacks.drain().collect();
+        last.sort_unstable_by_key(|(tid, _)| *tid);
+        out.extend(last.into_iter().flat_map(|(_, stack)| stack));
+    }
+}
+
+impl Strace {
+    /// Appends the text of an event.
+    fn text(&mut self, out: &mut Vec<u8>, event: &Event, context: &StyleContext) {
         match &event.kind {
             EventKind::Call(call) | EventKind::Pending(call) => {
                 self.later.seen(event.task);
@@ -437,13 +441,5 @@ impl Style for Strace {
             | EventKind::Tally(_)
             | EventKind::Notice(_) => {}
         }
-    }
-
-    fn end(&mut self, out: &mut Vec<u8>, _: &Verdict, _: &Session) {
-        self.later.take_all().iter().for_each(|event| self.kept(out, event, &Nameless));
-        // The ends of these tasks were not seen.
-        let mut last: Vec<_> = self.last_stacks.drain().collect();
-        last.sort_unstable_by_key(|(tid, _)| *tid);
-        out.extend(last.into_iter().flat_map(|(_, stack)| stack));
     }
 }

@@ -40,6 +40,12 @@ pub trait Style: Send {
     /// Appends the text of an event, with its terminator. Appends nothing for an event that the style does not show.
     fn event(&mut self, out: &mut Vec<u8>, event: &Event, known: &StyleContext<'_>);
 
+    /// Appends the beginning of a call in flight, whose line goes on when the call ends, or ends before the next line.
+    /// Styles without such lines append a line of its own.
+    fn open(&mut self, out: &mut Vec<u8>, event: &Event, known: &StyleContext<'_>) {
+        self.event(out, event, known);
+    }
+
     /// Appends the text that follows the last event.
     fn end(&mut self, out: &mut Vec<u8>, verdict: &Verdict, session: &Session);
 

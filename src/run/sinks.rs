@@ -15,11 +15,11 @@ use crate::sink::stack_summary::StackSummary;
 use crate::sink::summary::Summary;
 use crate::sink::text::Text;
 
-/// What decides whether the lines of several tasks can come between each other.
+/// What decides how the lines of tasks can come between each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Tasks {
-    /// Tasks that the targets create are traced, too, and the targets are a command or processes.
-    has_several: bool,
+    /// The targets are a command, processes or threads. Otherwise, there is no order in which strace prints the lines.
+    are_chosen: bool,
     /// The number of tasks that are traced at the beginning, if it is known.
     alive: Option<usize>,
 }
@@ -27,26 +27,26 @@ pub struct Tasks {
 impl Tasks {
     /// Returns the tasks of a live trace.
     pub fn of(request: &Trace) -> Tasks {
-        let has_several = match &request.target {
-            Target::Command(_) => !request.what.no_inherit,
-            Target::Running { tasks: TaskSelection::Pids(_), .. } => true,
-            Target::Running { .. } => false,
+        let (are_chosen, alive) = match &request.target {
+            Target::Command(_) => (true, Some(1)),
+            Target::Running { tasks: TaskSelection::Tids(tids), .. } => (true, Some(tids.len())),
+            Target::Running { tasks, .. } => (matches!(tasks, TaskSelection::Pids(_)), None),
         };
-        Tasks { has_several, alive: matches!(request.target, Target::Command(_)).then_some(1) }
+        Tasks { are_chosen, alive }
     }
 
     /// Returns the tasks of a recording.
     pub fn of_recording(scope: Scope) -> Tasks {
-        Tasks { has_several: scope != Scope::System, alive: (scope == Scope::Command).then_some(1) }
+        Tasks { are_chosen: scope != Scope::System, alive: (scope == Scope::Command).then_some(1) }
     }
 }
 
 /// Returns whether lines are in the order of strace, in which a call has two lines if something else happens before it
-/// returns. Of a single task, nothing else happens. Names of frames are known only when a call ends, and strace shows a
-/// call whose outcome decides in one line, too.
+/// returns, and the line of a slow call goes on when it returns. Names of frames are known only when a call ends, and
+/// strace shows a call whose outcome decides in one line, too.
 pub fn is_interleaved(request: &Trace, tasks: &Tasks) -> bool {
     let show = &request.show;
-    let is_asked = show.style == Style::Strace && tasks.has_several && show.pending != Some(false) && !request.output.separately;
+    let is_asked = show.style == Style::Strace && tasks.are_chosen && show.pending != Some(false) && !request.output.separately;
     is_asked && show.outcomes == Outcomes::all() && !plan::has_stacks(request)
 }
 

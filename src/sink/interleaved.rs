@@ -12,7 +12,7 @@
 mod held;
 
 use super::{Sink, TraceResult, View};
-use crate::event::{Call, CallId, Disposition, EntryState, Event, EventKind, TaskEnd, Time};
+use crate::event::{Call, CallId, Disposition, EntryState, Event, EventKind, ExitState, TaskEnd, Time};
 use crate::show::strace::Lines;
 use held::{Held, Slot};
 use libc::SIGKILL;
@@ -36,7 +36,7 @@ const NEAR: usize = 8;
 pub struct Interleaved<S> {
     inner: S,
     lines: Lines,
-    /// Whether a call that takes long is shown before something else happens.
+    /// Whether the line of a call that takes long begins before something else happens.
     shows_open: bool,
     /// In the order of their times; equal times in the order of arrival.
     waiting: VecDeque<Moment>,
@@ -46,6 +46,8 @@ pub struct Interleaved<S> {
     done: Time,
     /// The call that has begun last, if nothing happened since.
     open: Option<Slot>,
+    /// Whether the line of this call has begun.
+    is_line_open: bool,
     /// Calls that were pending before they ended, and whose beginning waits or was passed on.
     begun: FxHashSet<CallId>,
     /// Calls that were passed on as pending.
@@ -83,6 +85,7 @@ impl<S: Sink> Interleaved<S> {
             held: Held::default(),
             done: Time(0),
             open: None,
+            is_line_open: false,
             begun: FxHashSet::default(),
             split: FxHashSet::default(),
             alive,
@@ -109,7 +112,8 @@ impl<S: Sink> Interleaved<S> {
             Some(call) => {
                 let (id, is_seen) = (call.id, call.entry == EntryState::Seen);
                 match matches!(event.kind, EventKind::Pending(_)) {
-                    true if is_seen && self.begun.insert(id) => self.add(id.start, What::Begins, slot),
+                    // strace makes a call that it interrupts begin again, so one from before the trace is shown, too.
+                    true if call.entry != EntryState::Lost && self.begun.insert(id) => self.add(id.start, What::Begins, slot),
                     true => self.held.release(slot),
                     false => {
                         if is_seen && id.start >= self.done && !self.begun.contains(&id) {
@@ -165,10 +169,14 @@ impl<S: Sink> Interleaved<S> {
         let EventKind::Call(call) = &self.held[slot].kind else { return Ok(()) };
         let id = call.id;
         match self.open.filter(|open| call_of(&self.held[*open]).is_some_and(|open| open.id == id)) {
+            // The line of a call cannot go on under another number.
+            Some(_) if self.is_line_open && self.held[slot].task.tid != id.tid => self.split_open(view)?,
             Some(open) => {
-                self.open = None;
+                (self.open, self.is_line_open) = (None, false);
                 self.held.release_pending(open);
             }
+            // It has its line, and there is no end to show.
+            None if call_of(&self.held[slot]).is_some_and(|call| call.exit == ExitState::Pending) && self.split.contains(&id) => {}
             None => self.split_open(view)?,
         }
         self.begun.remove(&id);
@@ -181,11 +189,13 @@ impl<S: Sink> Interleaved<S> {
         Ok(())
     }
 
-    /// Passes on the open call as pending.
+    /// Passes on the open call as pending, unless its line has begun.
     fn split_open(&mut self, view: &View) -> io::Result<()> {
         let Some(slot) = self.open.take() else { return Ok(()) };
         self.split.extend(call_of(&self.held[slot]).map(|call| call.id));
-        self.held.as_pending(slot, |pending| self.inner.event(pending, view))?;
+        if !std::mem::take(&mut self.is_line_open) {
+            self.held.as_pending(slot, |pending| self.inner.event(pending, view))?;
+        }
         self.held.release_pending(slot);
         Ok(())
     }
@@ -239,9 +249,9 @@ impl<S: Sink> Sink for Interleaved<S> {
     fn tick(&mut self, view: &View) -> io::Result<()> {
         let until = Time(view.now.0.saturating_sub(WAIT));
         self.pass_until(until, view)?;
-        let begun = self.open.and_then(|open| call_of(&self.held[open])).map(|call| call.id.start);
-        if self.shows_open && begun.is_some_and(|start| until.since(start) > WAIT) {
-            self.split_open(view)?;
+        if let Some(slot) = self.open.filter(|_| self.shows_open && !self.is_line_open && self.waiting.is_empty()) {
+            self.held.as_pending(slot, |pending| self.inner.open(pending, view))?;
+            self.is_line_open = true;
         }
         self.inner.tick(view)
     }

@@ -24,6 +24,14 @@ pub trait Sink {
     /// The output cannot be written. A broken pipe is one of these errors.
     fn event(&mut self, event: &Event, view: &View) -> std::io::Result<()>;
 
+    /// Renders the beginning of a call in flight. Its line goes on when the call ends, if no other line comes first.
+    ///
+    /// # Errors
+    /// Those of [`event`](Sink::event).
+    fn open(&mut self, event: &Event, view: &View) -> std::io::Result<()> {
+        self.event(event, view)
+    }
+
     /// Renders one event that nobody else needs any more. The sink may keep it, and then leaves another event, which it
     /// has rendered before, in its place, so that its memory is reused.
     ///

@@ -119,8 +119,16 @@ impl Text {
     }
 }
 
-impl Sink for Text {
-    fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
+/// Which text of an event is printed.
+#[derive(Clone, Copy)]
+enum Part {
+    Whole,
+    /// The beginning of a call in flight.
+    Beginning,
+}
+
+impl Text {
+    fn print(&mut self, event: &Event, view: &View, part: Part) -> io::Result<()> {
         self.begin(view);
         // If only a summary or a report is shown, JSON has no objects of events other than notices.
         if matches!(self.show.mode, Mode::Summary | Mode::Report) && !matches!(event.kind, EventKind::Notice(_)) {
@@ -129,12 +137,12 @@ impl Sink for Text {
         let Some(style) = &mut self.style else { return Ok(()) };
         let full = match &mut self.lines {
             Lines::Together(batch) => {
-                print(style.as_mut(), &mut batch.lines, event, view);
+                print(style.as_mut(), &mut batch.lines, event, view, part);
                 batch.end_event(event);
                 batch.lines.len() >= BATCH
             }
             Lines::Separately { line, waiting, bytes } => {
-                print(style.as_mut(), line, event, view);
+                print(style.as_mut(), line, event, view, part);
                 let pid = if matches!(event.kind, EventKind::Lost(_) | EventKind::Notice(_)) { None } else { Some(event.task.pid) };
                 if !line.is_empty() {
                     let batch = waiting.entry(pid).or_default();
@@ -148,6 +156,16 @@ impl Sink for Text {
         };
         if full { self.flush() } else { Ok(()) }
     }
+}
+
+impl Sink for Text {
+    fn event(&mut self, event: &Event, view: &View) -> io::Result<()> {
+        self.print(event, view, Part::Whole)
+    }
+
+    fn open(&mut self, event: &Event, view: &View) -> io::Result<()> {
+        self.print(event, view, Part::Beginning)
+    }
 
     fn pass_over(&mut self, event: &Event, view: &View) {
         self.begin(view);
@@ -160,7 +178,7 @@ impl Sink for Text {
         let depends = is_origin || self.show.time == TimeFormat::Delta || self.show.style == show::Style::Strace;
         if let Some(style) = self.style.as_mut().filter(|_| depends || !self.has_first_line) {
             let mut line = Vec::new();
-            print(style.as_mut(), &mut line, event, view);
+            print(style.as_mut(), &mut line, event, view, Part::Whole);
             self.has_first_line |= !line.is_empty();
         }
     }
@@ -200,14 +218,18 @@ impl Text {
     }
 }
 
-fn print(style: &mut dyn Style, out: &mut Vec<u8>, event: &Event, view: &View) {
+fn print(style: &mut dyn Style, out: &mut Vec<u8>, event: &Event, view: &View, part: Part) {
     // A call that is in flight at the end already has its line if it was shown as pending.
     if matches!(&event.kind, EventKind::Call(call) if call.shown_pending && call.exit == ExitState::Pending) {
         return;
     }
     let comm = |tid| view.tasks.comm_at(tid, event.time);
     let cgroup = |tid| view.tasks.cgroup_history(tid)?.at(event.time)?.cgroup.clone();
-    style.event(out, event, &StyleContext { session: view.session, comm: &comm, cgroup: &cgroup, names: view.names });
+    let known = StyleContext { session: view.session, comm: &comm, cgroup: &cgroup, names: view.names };
+    match part {
+        Part::Whole => style.event(out, event, &known),
+        Part::Beginning => style.open(out, event, &known),
+    }
 }
 
 #[cfg(test)]

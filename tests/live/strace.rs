@@ -2,7 +2,7 @@
 //! the lines with those of strace itself.
 
 use crate::machine::{self, Machine};
-use crate::trace::{Trace, plain, shell};
+use crate::trace::{Trace, plain, shell, shell_with_engine};
 use regex::Regex;
 
 /// Runs `rtrace strace` with these words.
@@ -82,11 +82,44 @@ fn stamps_and_durations_have_the_form_of_strace() {
 #[test]
 fn a_call_that_takes_long_has_two_lines() {
     let Some(machine) = Machine::shared_with_bpf() else { return };
-    let trace =
-        plain(&machine, &["strace", "--engine", "bpf", "-f", "-o", "|cat", "-e", "trace=read", "sh", "-c", "(sleep 2; echo late) | cat"]);
+    let trace = plain(
+        &machine,
+        &["strace", "--engine", "bpf", "-f", "-o", "|cat", "-e", "trace=read", "sh", "-c", "(sleep 2; echo late) | cat >&2"],
+    );
     let begin = trace.stdout.find(" read(0 <unfinished ...>\n").unwrap_or_else(|| panic!("{}", trace.stdout));
     let end = trace.stdout.find(r#" <... read resumed>, "late\n", 131072)"#).unwrap_or_else(|| panic!("{}", trace.stdout));
     assert!(begin < end);
+}
+
+/// The line begins while the process waits, and goes on when the call returns.
+#[test]
+fn the_call_in_which_a_process_waits_is_shown_at_once() {
+    let Some(machine) = Machine::shared() else { return };
+    let script = r#"
+        mkfifo $dir/in; cat <$dir/in >/dev/null & reader=$!; exec 3>$dir/in; sleep .5
+        until_said() { until grep -q "$1" $dir/log; do sleep .05; done; }
+        $rtrace strace $engine -o "|cat >$dir/log" -p $reader & tracer=$!
+        until_said 'read(0$'; wc -l <$dir/log
+        echo hi >&3; until_said 'write(1.*= 3$'; until_said '^read(0$'; kill -TERM $tracer; wait $tracer; kill $reader; cat $dir/log
+    "#;
+    let run = shell_with_engine(&machine, script);
+    let pattern = r"^0\nread\(0, 0x[0-9a-f]+, 131072\) += 3\nwrite\(1, \S+, 3\) += 3\nread\(0 <detached \.\.\.>\n$";
+    assert!(Regex::new(pattern).expect("it is one").is_match(&run.stdout), "{}\n{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn other_tasks_of_a_process_are_traced_if_they_are_followed() {
+    let Some(machine) = Machine::shared() else { return };
+    let traced = |option: &str| {
+        let script = format!(
+            "while :; do /bin/true; sleep .05; done & looping=$!; timeout -s TERM 1 $rtrace strace $engine {option} -o $dir/log -p $looping; \
+             kill $looping; cat $dir/log"
+        );
+        shell_with_engine(&machine, &script).stdout
+    };
+    let (one, all) = (traced("-e trace=wait4,execve"), traced("-f -e trace=wait4,execve"));
+    assert!(one.contains("wait4(") && !one.contains("execve("), "{one}");
+    assert!(all.contains("wait4(") && all.contains("execve("), "{all}");
 }
 
 #[test]

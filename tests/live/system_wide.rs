@@ -101,7 +101,9 @@ fn rtrace_and_perf_both_see_all_calls() {
             let output = Command::new("sh").args(["-c", &script]).output().expect("there is a shell");
             String::from_utf8_lossy(&output.stdout).trim().parse::<u64>().expect("a number")
         };
-        assert_eq!((seen("sys_enter_lseek"), seen("sys_exit: NR 8 ")), (4000, 4000));
+        // perf has shown an entry twice (once in some hundred runs); what matters is that it misses none.
+        let (entries, exits) = (seen("sys_enter_lseek"), seen("sys_exit: NR 8 "));
+        assert!(entries >= 4000 && exits >= 4000, "{entries} entries, {exits} exits");
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Half {
     First,
     /// What is known when it ends (`<... read resumed>`).
     Second,
+    /// Nothing: the trace ends behind the first half.
+    Neither,
 }
 
 /// An argument that is shown.
@@ -41,6 +43,7 @@ pub fn write(out: &mut Vec<u8>, decoded: &Decoded, half: Half, names: bool, opti
         Half::Both => 0..arguments.len(),
         Half::First => 0..first_written(),
         Half::Second => first_written()..arguments.len(),
+        Half::Neither => 0..0,
     };
     for (at, Shown { part, values, argument }) in arguments.iter().enumerate().filter(|(at, _)| range.contains(at)) {
         out.extend_from_slice(if at > 0 { b", " } else { b"" });

@@ -23,6 +23,11 @@ impl Sink for Notes {
         Ok(())
     }
 
+    fn open(&mut self, event: &Event, _: &View) -> io::Result<()> {
+        self.0.push(format!("{} opened@{}", event.task.tid, event.time.0));
+        Ok(())
+    }
+
     fn tick(&mut self, _: &View) -> io::Result<()> {
         Ok(())
     }
@@ -117,12 +122,45 @@ fn a_call_that_is_known_too_late_has_one_line() {
 
 #[test]
 fn a_call_in_flight_is_shown_early_only_if_somebody_watches() {
-    for (shows_open, shown) in [(true, vec!["7 unfinished@100"]), (false, vec![])] {
+    for (shows_open, shown) in [(true, vec!["7 opened@100"]), (false, vec![])] {
         let mut run = Run::new(shows_open);
         run.pending(7, 100, WAIT);
         assert_eq!(run.tick(3 * WAIT), shown);
+        assert_eq!(run.tick(4 * WAIT), [""; 0], "once");
         assert_eq!(run.end().len(), usize::from(!shows_open), "at the end it is shown in any case");
     }
+}
+
+#[test]
+fn a_line_that_has_begun_goes_on_unless_something_else_happens() {
+    let opened = || {
+        let mut run = Run::new(true);
+        run.pending(7, 100, WAIT);
+        assert_eq!(run.tick(3 * WAIT), ["7 opened@100"]);
+        run
+    };
+    assert_eq!(opened().call(7, 100, 4 * WAIT).end(), [format!("7 whole@{}", 4 * WAIT)]);
+    let (start, end) = (3 * WAIT + 1, 3 * WAIT + 2);
+    let others = opened().call(8, start, end).call(7, 100, 4 * WAIT).end();
+    assert_eq!(others, [format!("8 whole@{end}"), format!("7 resumed@{}", 4 * WAIT)]);
+}
+
+/// strace attaches to a process, and its call begins again.
+#[test]
+fn a_call_that_began_before_the_trace_is_shown_in_flight() {
+    let mut run = Run::new(true);
+    let before = Call { entry: EntryState::Unseen, ..call(7, 0, ExitState::Pending) };
+    run.event(7, WAIT, EventKind::Pending(Box::new(before)));
+    assert_eq!(run.tick(3 * WAIT), ["7 opened@0"]);
+}
+
+#[test]
+fn of_the_calls_in_flight_at_the_end_the_last_one_ends_its_line() {
+    let mut run = Run::new(false);
+    let in_flight = |tid, start| EventKind::Call(Box::new(call(tid, start, ExitState::Pending)));
+    run.pending(7, 10, WAIT).pending(8, 20, WAIT).event(7, 2 * WAIT, in_flight(7, 10)).event(8, 2 * WAIT, in_flight(8, 20));
+    let end = 2 * WAIT;
+    assert_eq!(run.end(), ["7 unfinished@10".to_owned(), format!("7 resumed@{end}"), format!("8 whole@{end}")]);
 }
 
 #[test]
