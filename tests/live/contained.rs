@@ -70,7 +70,7 @@ fn a_system_wide_trace_has_only_the_tasks_of_the_namespace() {
         return;
     }
     // It is killed when the value is dropped.
-    let _outside = start_shell(&machine, r#"exec "$workload" calls lseek 1 1000000000"#);
+    let _outside = start_shell(&machine, r#"while "$workload" calls lseek 1 1000 >/dev/null; do sleep .01; done"#);
     // Without BPF, -u follows the tasks that exist at the start and their children. The command, whose end ends the
     // trace, is started later.
     let whoever: &[&str] = if machine::engine() == "bpf" { &["-a", "-u root"] } else { &["-a"] };
