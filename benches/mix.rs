@@ -101,7 +101,7 @@ fn record(line: &str) -> (Session, Vec<Event>) {
     drain.enable_side_band().expect("the events can be enabled");
     let mut reader = TaskReader::new(false);
     plan.targets.tasks().into_iter().filter_map(|task| reader.read(task)).for_each(|record| drain.synthesized(record));
-    drain.enable().expect("the events can be enabled");
+    drain.enable(|_| Vec::new()).expect("the events can be enabled");
     let mut take = |engine: &mut Engine, round| {
         engine.input(&session, Input::Round(round), &mut events);
         let answers = LiveProcReader::default().answer(&engine.take_reads());

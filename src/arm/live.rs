@@ -5,6 +5,8 @@
 use super::{Armed, CpuRing};
 use crate::bpf::in_flight::InFlight;
 use crate::bpf::is_of_rtrace;
+use crate::bpf::record::ListedCall;
+use crate::event::synthesized::MemoryCopy;
 use crate::event::verdict::ShortageKind;
 use crate::event::{EventIndex, Notice, NoticeCode, Synthesized, Time};
 use crate::inject::Supervisor;
@@ -117,10 +119,15 @@ impl Drain {
         self.armed.enable_side_band()
     }
 
-    /// Enables all other events. Calls in flight become synthesized records, if the BPF programs know them.
-    pub fn enable(&mut self) -> anyhow::Result<()> {
+    /// Enables all other events. Calls in flight become synthesized records, if the BPF programs know them. `memory`
+    /// reads the memory of such a call.
+    pub fn enable(&mut self, memory: impl Fn(ListedCall) -> Vec<MemoryCopy>) -> anyhow::Result<()> {
         let begun = self.armed.enable()?;
-        self.synthesize_in_flight(&begun, false);
+        for (one, stack) in begun.calls() {
+            let copies = memory(one);
+            self.synthesized
+                .push((one.time, Synthesized::InFlight { task: one.task, call: one.call.to_vec(), last: false, stack, copies }));
+        }
         Ok(())
     }
 
@@ -145,7 +152,8 @@ impl Drain {
 
     fn synthesize_in_flight(&mut self, list: &InFlight, last: bool) {
         for (one, stack) in list.calls() {
-            self.synthesized.push((one.time, Synthesized::InFlight { task: one.task, call: one.call.to_vec(), last, stack }));
+            self.synthesized
+                .push((one.time, Synthesized::InFlight { task: one.task, call: one.call.to_vec(), last, stack, copies: Vec::new() }));
         }
     }
 

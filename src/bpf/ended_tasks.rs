@@ -58,5 +58,5 @@ impl EndedTasks {
 fn noted(record: Vec<u8>) -> Option<(Time, Synthesized)> {
     let seen = CallRecord::parse(&record)?;
     let (time, task) = (record::time(&record)?, TaskId { pid: seen.pid, tid: seen.tid });
-    Some((time, Synthesized::InFlight { task, call: record, last: true, stack: None }))
+    Some((time, Synthesized::InFlight { task, call: record, last: true, stack: None, copies: Vec::new() }))
 }

@@ -177,6 +177,9 @@ pub enum Synthesized {
         /// The registers and stack for the call chain, if one was requested.
         #[serde(default)]
         stack: Option<StackMemory>,
+        /// The memory of a call that began before tracing, in the order of the arguments.
+        #[serde(default)]
+        copies: Vec<MemoryCopy>,
     },
     /// A call in which a task slept when tracing began, if no BPF program records it: the contents of
     /// /proc/PID/task/TID/syscall. The task did not run between the beginning of tracing and the record's time, nor
@@ -190,6 +193,9 @@ pub enum Synthesized {
         args: [u64; 6],
         /// The registers and stack for the call chain, if one was requested.
         stack: Option<StackMemory>,
+        /// The memory of the call, in the order of the arguments.
+        #[serde(default)]
+        copies: Vec<MemoryCopy>,
     },
     /// The supervisor of `--inject` changed a call, which began at the record's time. What the kernel records of the
     /// call follows: only its exit if the supervisor answered it, otherwise entry and exit.

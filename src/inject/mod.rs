@@ -8,7 +8,6 @@
 //! all calls pass.
 
 mod due_signals;
-mod memory;
 mod progress;
 mod rules;
 mod serve;

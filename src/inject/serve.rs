@@ -1,7 +1,6 @@
 //! The main function of the supervisor.
 
 use super::due_signals::DueSignals;
-use super::memory;
 use super::progress::Progress;
 use super::rules::Counter;
 use super::supervisor::{BUFFER, MESSAGE_MAX, NAME, Order};
@@ -10,6 +9,7 @@ use crate::kernel::procfs;
 use crate::request::inject::Effect;
 use crate::sys::seccomp::{Answer, Listener, Waiting, signal_thread};
 use crate::sys::{clock, helper};
+use crate::syscall::memory::{self, CallInFlight};
 use anyhow::Context;
 use libc::SIGKILL;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -229,7 +229,8 @@ impl State<'_> {
         if answered || delayed || is_killed {
             // The kernel does not touch the memory of a call that is not executed. Reading it here makes its pages
             // present, so that the BPF programs can copy them.
-            let mut copies = memory::copies(call, self.order.string_limit);
+            let in_flight = CallInFlight { tid: call.tid, abi: call.abi, nr: call.nr.into(), args: call.args };
+            let mut copies = memory::copies(&in_flight, self.order.string_limit);
             if !self.order.with_memory {
                 copies.clear();
             }

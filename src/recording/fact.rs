@@ -156,7 +156,13 @@ mod tests {
     #[test]
     fn facts_of_any_size_are_read_as_they_were_written() {
         let task = TaskId { pid: 1, tid: 2 };
-        let call = |bytes: usize| Synthesized::InFlight { task, call: (0..bytes).map(|n| n as u8).collect(), last: true, stack: None };
+        let call = |bytes: usize| Synthesized::InFlight {
+            task,
+            call: (0..bytes).map(|n| n as u8).collect(),
+            last: true,
+            stack: None,
+            copies: Vec::new(),
+        };
         for bytes in [0, 1, PART_MAX - 200, PART_MAX, 3 * PART_MAX, 1 << 20] {
             let fact = Fact::Synthesized(Time(7), call(bytes));
             let parts = fact.parts();

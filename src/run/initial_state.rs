@@ -1,12 +1,14 @@
 //! Synthesizes records of the state that the first records of a trace build on.
 
 use super::Run;
+use crate::bpf::record::{CallRecord, ListedCall, RecordKind};
 use crate::event::{NoticeCode, Synthesized, TaskId, Time};
 use crate::kernel::{elf, machine, procfs};
 use crate::session::Targets;
 use crate::source::proc_reader;
 use crate::sys::spawn::Program;
 use crate::sys::{caller, clock, rights};
+use crate::syscall::memory::CallInFlight;
 use anyhow::Context;
 
 impl Run<'_> {
@@ -78,7 +80,14 @@ impl Run<'_> {
 
     /// Enables the events. If no BPF program lists the calls in flight, they are read from /proc.
     pub(super) fn enable(&mut self) -> anyhow::Result<()> {
-        self.drain.enable().context("cannot enable the events")?;
+        let limit = self.request.show.string_limit;
+        let is_chosen = matches!(self.plan.targets, Targets::Tasks { .. });
+        let memory = |listed: ListedCall| {
+            let call = CallRecord::parse(listed.call).filter(|call| call.kind == RecordKind::Pending && call.no_entry && is_chosen);
+            let of = |call: CallRecord| CallInFlight { tid: listed.task.tid, abi: call.abi, nr: call.nr.into(), args: call.args };
+            call.map_or(Vec::new(), |call| proc_reader::memory_of_sleeping(listed.task, of(call), limit))
+        };
+        self.drain.enable(memory).context("cannot enable the events")?;
         self.synthesize_descriptors();
         rights::drop_after_arming(self.plan.events.iter().any(|event| event.spec.format.is_some()));
         if !matches!(self.plan.targets, Targets::Tasks { .. }) || self.plan.bpf.is_some() || !self.plan.traces_calls() {
@@ -90,8 +99,9 @@ impl Run<'_> {
                 Ok(elf::Program::Elf(abi)) => abi,
                 _ => machine::NATIVE_ABI,
             };
-            let wanted = |record: &Synthesized| matches!(record, Synthesized::Sleeping { nr, .. } if self.plan.selects(abi(), *nr));
-            if let Some((time, record)) = proc_reader::sleeping(task, wants_stacks).filter(|(_, record)| wanted(record)) {
+            let abi = abi();
+            let wanted = |record: &Synthesized| matches!(record, Synthesized::Sleeping { nr, .. } if self.plan.selects(abi, *nr));
+            if let Some((time, record)) = proc_reader::sleeping(task, abi, limit, wants_stacks).filter(|(_, record)| wanted(record)) {
                 self.drain.synthesize_at(time, record);
             }
         }

@@ -1,12 +1,13 @@
 //! Reads facts about tasks from the live machine's /proc, as synthesized records.
 
-use crate::event::synthesized::{FileMapping, StackMemory, Synthesized};
+use crate::event::synthesized::{FileMapping, MemoryCopy, StackMemory, Synthesized};
 use crate::event::{Abi, FileId, TaskId, Time};
 use crate::kernel::elf;
 use crate::kernel::machine::{self, ClockOffsets};
 use crate::kernel::procfs::{self, Mapping, SleepingCall, Status};
 use crate::stack::registers::Architecture;
 use crate::sys::{clock, remote_memory};
+use crate::syscall::memory::{self, CallInFlight};
 use crate::task::ProcReader;
 
 /// Reads /proc for one task after the other.
@@ -92,17 +93,42 @@ pub fn maps(pid: i32) -> Option<Synthesized> {
 /// How much of a sleeping task's stack is copied, in bytes.
 const STACK_BYTES: usize = 64 << 10;
 
-/// Reads the call in which a task sleeps, with the task's stack if `wants_stack`, and the time of the read.
+/// Reads the call in which a task sleeps, with its memory, up to `string_limit` bytes of a string, with the task's
+/// stack if `wants_stack`, and the time of the read.
 ///
 /// Returns `None` if the task does not sleep in a call, or ran during the read. Of its registers, only the stack
 /// pointer and the program counter are known.
-pub fn sleeping(task: TaskId, wants_stack: bool) -> Option<(Time, Synthesized)> {
+pub fn sleeping(task: TaskId, abi: Abi, string_limit: usize, wants_stack: bool) -> Option<(Time, Synthesized)> {
+    while_asleep(task, |call| {
+        let stack = if wants_stack { stack(task, call) } else { None };
+        let copies = memory::copies(&call.in_flight(task, abi), string_limit);
+        (clock::now(), Synthesized::Sleeping { task, nr: call.nr, args: call.args, stack, copies })
+    })
+}
+
+/// Reads the memory of this call, up to `string_limit` bytes of a string, if its task sleeps in it.
+pub fn memory_of_sleeping(task: TaskId, of: CallInFlight, string_limit: usize) -> Vec<MemoryCopy> {
+    let copies = while_asleep(task, |call| {
+        let is_same = call.in_flight(task, of.abi) == of;
+        if is_same { memory::copies(&of, string_limit) } else { Vec::new() }
+    });
+    copies.unwrap_or_default()
+}
+
+/// Returns what is read of the call in which a task sleeps; `None` if it does not, or ran during the read.
+fn while_asleep<T>(task: TaskId, read: impl FnOnce(&SleepingCall) -> T) -> Option<T> {
     let switches = procfs::context_switches(task)?;
     let call = procfs::sleeping_call(task)?;
-    let stack = if wants_stack { stack(task, &call) } else { None };
-    let time = clock::now();
+    let found = read(&call);
     let slept = procfs::sleeping_call(task) == Some(call) && procfs::context_switches(task) == Some(switches);
-    slept.then_some((time, Synthesized::Sleeping { task, nr: call.nr, args: call.args, stack }))
+    slept.then_some(found)
+}
+
+impl SleepingCall {
+    fn in_flight(&self, task: TaskId, abi: Abi) -> CallInFlight {
+        // Bit 30 tells calls of x32 from others (arch/x86/include/uapi/asm/unistd.h).
+        CallInFlight { tid: task.tid, abi, nr: self.nr & !(1 << 30), args: self.args }
+    }
 }
 
 fn stack(task: TaskId, call: &SleepingCall) -> Option<StackMemory> {

@@ -4,6 +4,7 @@ pub mod behavior;
 pub mod gaps;
 pub mod layout;
 pub mod ledger;
+pub mod memory;
 pub mod pairing;
 pub mod path_name;
 pub mod requests;

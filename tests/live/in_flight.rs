@@ -85,8 +85,27 @@ fn a_call_in_which_a_process_sleeps_is_shown_with_its_arguments() {
     assert_eq!(lines.len(), 1, "{}", trace.text);
     let call = lines[0].call().expect("it is a call");
     assert_eq!((call.name.as_str(), &call.result, lines[0].time.as_ref()), ("clock_nanosleep", &Result::Pending, None), "{}", trace.text);
-    assert!(lines[0].text.contains("rqtp: 0x"), "{}", lines[0].text);
+    assert!(lines[0].text.contains("rqtp: {.tv_sec: 60"), "{}", lines[0].text);
     assert_eq!(trace.conserved().lost, 0);
+}
+
+/// The process has read nothing of it since then, so it is what the kernel reads, too.
+#[test]
+fn what_the_call_points_to_in_which_a_process_waits_is_shown_whether_it_returns_or_not() {
+    let Some(machine) = Machine::shared() else { return };
+    let fifo = machine.path("waited-for");
+    let script = format!(
+        r#"mkfifo {fifo}; cat {fifo} >/dev/null & reader=$!; sleep .5
+        traced() {{ $rtrace $engine -e openat -o $dir/log "$@" -p $reader & tracer=$!; }}
+        traced; sleep 1; kill -TERM $tracer; wait $tracer; cat $dir/log
+        traced --style strace; sleep 1; echo >{fifo}; wait $tracer; cat $dir/log"#
+    );
+    let run = shell_with_engine(&machine, &script);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    let [waits, returned, exited] = lines[..] else { panic!("{}\n{}", run.stdout, run.stderr) };
+    assert!(waits.contains(&format!("openat(dfd: CWD, filename: \"{fifo}\", flags: RDONLY)")) && waits.ends_with(" ..."), "{waits}");
+    assert!(returned.ends_with(&format!(" openat(AT_FDCWD, \"{fifo}\", O_RDONLY) = 3")), "{returned}");
+    assert!(exited.ends_with(" +++ exited with 0 +++"), "{exited}");
 }
 
 /// The stack of a hanging command is shown when the user interrupts the trace.

@@ -1,7 +1,8 @@
 //! Entries and exits of syscalls.
 
+use super::injected::add_copies;
 use super::{Follower, RecordContext, path_names};
-use crate::event::synthesized::StackMemory;
+use crate::event::synthesized::{MemoryCopy, StackMemory};
 use crate::event::{
     Abi, Call, CallFile, CallId, EntryState, Event, EventKind, ExitState, FdPlace, File, PidTranslation, PieceState, TaskId, Time,
 };
@@ -282,7 +283,13 @@ impl Follower {
     /// Handles a task that has slept in a call since before the trace. If the call's entry was seen after all, only the
     /// stack is new.
     #[cold]
-    pub(super) fn sleeping(&mut self, time: Time, task: TaskId, (raw_nr, args): (i64, [u64; 6]), memory: Option<&StackMemory>) {
+    pub(super) fn sleeping(
+        &mut self,
+        time: Time,
+        task: TaskId,
+        (raw_nr, args): (i64, [u64; 6]),
+        (memory, copies): (Option<&StackMemory>, &[MemoryCopy]),
+    ) {
         let slot = self.slot_from_proc(task, time);
         let context = RecordContext { time, cpu: 0, task, slot };
         let (abi, nr) = self.abi_and_number(context, raw_nr);
@@ -300,6 +307,7 @@ impl Follower {
         let behavior = self.behaviors.get(abi, nr).with(&args);
         let mut call = self.new_call(context, abi, nr);
         (call.entry, call.args, call.stack) = (EntryState::Unseen, Some(args), stack);
+        add_copies(&mut call, copies);
         let open = OpenCall { call, raw_nr, mark, behavior, table, uses: SmallVec::new(), changes: false, shown: true };
         self.threads[slot.index()].open = Some(open);
     }

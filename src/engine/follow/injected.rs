@@ -144,8 +144,8 @@ impl Follower {
     }
 }
 
-/// Adds the memory that the supervisor copied to a call.
-fn add_copies(call: &mut Call, copies: &[MemoryCopy]) {
+/// Adds the memory that was copied of a call in flight.
+pub(super) fn add_copies(call: &mut Call, copies: &[MemoryCopy]) {
     for MemoryCopy { arg, wanted, bytes, is_whole } in copies {
         let state = match (is_whole, bytes.is_empty()) {
             (true, _) => PieceState::Ok,

@@ -1,10 +1,11 @@
 //! Calls from paired records, which the BPF programs write.
 
 use super::calls::Lookups;
+use super::injected::add_copies;
 use super::{Follower, RecordContext};
 use crate::bpf::aggregate;
 use crate::bpf::record::{CallRecord, RecordKind};
-use crate::event::synthesized::StackMemory;
+use crate::event::synthesized::{MemoryCopy, StackMemory};
 use crate::event::{Call, EntryState, Event, EventKind, ExitState, PidTranslation, PieceState, Stack, TaskId, Time};
 use crate::source::{Record, Sample};
 use crate::syscall::behavior::Behavior;
@@ -40,10 +41,10 @@ impl Follower {
             self.reported.forget_parts(call_record.tid);
             return self.ledger.leave_out(event, why);
         }
-        if self.reported.are_any_in_flight() {
-            _ = self.was_in_flight(context, call_record.tid, call_record.start, events);
-        }
+        let known =
+            if self.reported.are_any_in_flight() { self.was_in_flight(context, call_record.tid, call_record.start, events) } else { None };
         let mut call = self.paired_call(context, &call_record);
+        known.iter().for_each(|known| add_memory_before(&mut call, known));
         if call_record.no_entry && self.is_interrupted(context, (call.abi, call.nr), call_record.ret) {
             if !self.complete_interrupted(context, &mut call) {
                 return self.ledger.leave_out(event, LeftOut::Repeated);
@@ -125,7 +126,7 @@ impl Follower {
         &mut self,
         time: Time,
         task: TaskId,
-        (raw, memory): (&[u8], Option<&StackMemory>),
+        (raw, memory, copies): (&[u8], Option<&StackMemory>, &[MemoryCopy]),
         last: bool,
         events: &mut Vec<Event>,
     ) {
@@ -155,11 +156,13 @@ impl Follower {
         }
         let known = self.was_in_flight(context, call_record.tid, call_record.start, events);
         let mut call = self.paired_call(context, &call_record);
-        // Its call chain is reported once.
+        // Its call chain and its memory before the trace are reported once.
         call.stack = match memory {
             Some(memory) => self.stack_in_flight(context, memory, call_record.abi, i64::from(call_record.nr)),
-            None => known.and_then(|known| known.stack),
+            None => known.as_ref().and_then(|known| known.stack.clone()),
         };
+        add_copies(&mut call, copies);
+        known.iter().for_each(|known| add_memory_before(&mut call, known));
         if last {
             self.ledger.paired_call(call.exit);
             self.emit_counted(context, call, Lookups::default(), events);
@@ -261,6 +264,19 @@ impl Follower {
         {
             call.pieces.retain(|piece| piece.arg != arg);
             add_piece(call, arg, path.len() as u64 + 1, &path, PieceState::Ok);
+        }
+    }
+}
+
+/// Adds the memory of a call that began before tracing, as it was then. Its record has only what the kernel wrote.
+fn add_memory_before(call: &mut Call, then: &Call) {
+    if call.entry != EntryState::Unseen {
+        return;
+    }
+    for piece in &then.pieces {
+        let bytes = then.payload.get(piece.start as usize..).and_then(|rest| rest.get(..piece.len as usize)).unwrap_or_default();
+        if !call.pieces.iter().any(|other| other.arg == piece.arg) {
+            add_piece(call, piece.arg, piece.wanted, bytes, piece.state);
         }
     }
 }

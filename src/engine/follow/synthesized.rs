@@ -44,8 +44,10 @@ impl Follower {
             Synthesized::Notice(notice) => self.notice(notice.clone(), events),
             Synthesized::Reaped { pid, status } => self.reaped(*pid, *status, events),
             Synthesized::Full { cpu } => self.gap_ends(*cpu, time),
-            Synthesized::InFlight { task, call, last, stack } => self.in_flight(time, *task, (call, stack.as_ref()), *last, events),
-            Synthesized::Sleeping { task, nr, args, stack } => self.sleeping(time, *task, (*nr, *args), stack.as_ref()),
+            Synthesized::InFlight { task, call, last, stack, copies } => {
+                self.in_flight(time, *task, (call, stack.as_ref(), copies), *last, events);
+            }
+            Synthesized::Sleeping { task, nr, args, stack, copies } => self.sleeping(time, *task, (*nr, *args), (stack.as_ref(), copies)),
             Synthesized::Injected { tid, abi, nr, args, answered, delayed, killable, copies } => {
                 let injected = Injected { answered: *answered, delayed: *delayed, as_value: self.is_value(*abi, *nr) };
                 let (start, copies) = (time, copies.clone());

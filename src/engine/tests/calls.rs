@@ -156,7 +156,13 @@ fn calls_in_flight_are_shown_and_then_completed() {
 #[test]
 fn a_sleeping_call_is_paired_with_its_exit_or_stays_pending() {
     let session = session();
-    let sleeping = |tid: i32| Synthesized::Sleeping { task: task(tid, tid), nr: READ as i64, args: [5, 0, 0, 0, 0, 0], stack: None };
+    let sleeping = |tid: i32| Synthesized::Sleeping {
+        task: task(tid, tid),
+        nr: READ as i64,
+        args: [5, 0, 0, 0, 0, 0],
+        stack: None,
+        copies: Vec::new(),
+    };
     let mut ring = Ring::new(&session, 0);
     ring.exit(100, task(7, 7), READ, 2).enter(40, task(9, 9), READ, &[]);
     let (events, engine) = run(&session, vec![&mut ring], vec![(Time(50), sleeping(7)), (Time(50), sleeping(8)), (Time(50), sleeping(9))]);

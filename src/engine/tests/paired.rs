@@ -31,7 +31,10 @@ fn record(ring: &mut RecordWriter, of: TaskId, seen: &CallRecord) {
 
 fn in_flight(seen: &CallRecord, at: u64, last: bool) -> (Time, Synthesized) {
     let pending = CallRecord { kind: RecordKind::Pending, ..*seen };
-    (Time(at), Synthesized::InFlight { task: task(seen.tid, seen.tid), call: written(&pending, &[]), last, stack: None })
+    (
+        Time(at),
+        Synthesized::InFlight { task: task(seen.tid, seen.tid), call: written(&pending, &[]), last, stack: None, copies: Vec::new() },
+    )
 }
 
 fn counted(issued: u64, lost: u64) -> (Time, Synthesized) {
@@ -144,6 +147,7 @@ fn aggregated_calls_are_emitted_together() {
                     call: written(&CallRecord { tid: 8, ..sums }, &body(3)),
                     last: true,
                     stack: None,
+                    copies: Vec::new(),
                 },
             ),
             counted(11, 2),

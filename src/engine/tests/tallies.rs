@@ -99,7 +99,7 @@ fn a_call_in_flight_of_one_thread_leaves_those_of_others_tallied() {
             engine.tally(std::array::from_fn(|_| vec![true; crate::beauty::tables::SYSCALLS.len()]));
         }
         let pending = CallRecord { kind: RecordKind::Pending, ..returned(8, READ, 10, 20) };
-        let call = Synthesized::InFlight { task: task(8, 8), call: written(&pending, &[]), last: false, stack: None };
+        let call = Synthesized::InFlight { task: task(8, 8), call: written(&pending, &[]), last: false, stack: None, copies: Vec::new() };
         let mut ring = RecordWriter::new(&session.events, 0);
         let mut write = |seen: CallRecord| _ = ring.sample(PAIRED, task(seen.tid, seen.tid), seen.end, &written(&seen, &[]));
         (3..9).for_each(|at| write(returned(7, READ, 10 * at, 10 * at + 5)));

@@ -175,9 +175,9 @@ impl SnapshotWriter {
 /// Returns the fact about a call in flight as that of a call of which a snapshot has no other record; `None` if the
 /// call began after the snapshot's end.
 fn at_end(fact: Synthesized, end: Time) -> Option<Synthesized> {
-    let Synthesized::InFlight { task, call, stack, .. } = fact else { return None };
+    let Synthesized::InFlight { task, call, stack, copies, .. } = fact else { return None };
     let is_in_flight = CallRecord::parse(&call).is_some_and(|call| call.start <= end);
-    is_in_flight.then_some(Synthesized::InFlight { task, call, last: true, stack })
+    is_in_flight.then_some(Synthesized::InFlight { task, call, last: true, stack, copies })
 }
 
 /// What the records of the rings are about.
