@@ -123,18 +123,14 @@ impl Drain {
     /// reads the memory of such a call.
     pub fn enable(&mut self, memory: impl Fn(ListedCall) -> Vec<MemoryCopy>) -> anyhow::Result<()> {
         let begun = self.armed.enable()?;
-        for (one, stack) in begun.calls() {
-            let copies = memory(one);
-            self.synthesized
-                .push((one.time, Synthesized::InFlight { task: one.task, call: one.call.to_vec(), last: false, stack, copies }));
-        }
+        self.synthesize_in_flight(&begun, false, memory);
         Ok(())
     }
 
     /// Disables all events. Calls in flight become synthesized records, if only the BPF programs know them.
     pub fn disable(&mut self) -> anyhow::Result<()> {
         let in_flight = self.armed.disable()?;
-        self.synthesize_in_flight(&in_flight, true);
+        self.synthesize_in_flight(&in_flight, true, |_| Vec::new());
         Ok(())
     }
 
@@ -146,14 +142,14 @@ impl Drain {
     /// Synthesizes records for calls that have been in flight for long, if only the BPF programs know them.
     pub fn synthesize_pending(&mut self) -> anyhow::Result<()> {
         let pending = self.armed.pending()?;
-        self.synthesize_in_flight(&pending, false);
+        self.synthesize_in_flight(&pending, false, |_| Vec::new());
         Ok(())
     }
 
-    fn synthesize_in_flight(&mut self, list: &InFlight, last: bool) {
+    fn synthesize_in_flight(&mut self, list: &InFlight, last: bool, memory: impl Fn(ListedCall) -> Vec<MemoryCopy>) {
         for (one, stack) in list.calls() {
-            self.synthesized
-                .push((one.time, Synthesized::InFlight { task: one.task, call: one.call.to_vec(), last, stack, copies: Vec::new() }));
+            let copies = memory(one);
+            self.synthesized.push((one.time, Synthesized::InFlight { task: one.task, call: one.call.to_vec(), last, stack, copies }));
         }
     }
 

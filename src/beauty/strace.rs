@@ -4,7 +4,7 @@
 //! 20131 openat(AT_FDCWD, "/tmp/x", O_RDONLY|O_CLOEXEC) = 3
 //! ```
 //! A call is one line, in the order in which calls end. A call that was shown in flight has two, with
-//! `<unfinished ...>` and `<... openat resumed>`.
+//! `<unfinished ...>` and `<... openat resumed>`, unless no other line came between: then its line goes on.
 //!
 //! This module only formats: [`super::decode`] provides the values.
 

@@ -90,16 +90,15 @@ impl Run<'_> {
         self.drain.enable(memory).context("cannot enable the events")?;
         self.synthesize_descriptors();
         rights::drop_after_arming(self.plan.events.iter().any(|event| event.spec.format.is_some()));
-        if !matches!(self.plan.targets, Targets::Tasks { .. }) || self.plan.bpf.is_some() || !self.plan.traces_calls() {
+        if !is_chosen || self.plan.bpf.is_some() || !self.plan.traces_calls() {
             return Ok(());
         }
         let wants_stacks = self.plan.events.iter().any(|event| event.stack.sample_type() != 0);
         for task in self.plan.targets.tasks() {
-            let abi = || match elf::program_of_thread(task) {
+            let abi = match elf::program_of_thread(task) {
                 Ok(elf::Program::Elf(abi)) => abi,
                 _ => machine::NATIVE_ABI,
             };
-            let abi = abi();
             let wanted = |record: &Synthesized| matches!(record, Synthesized::Sleeping { nr, .. } if self.plan.selects(abi, *nr));
             if let Some((time, record)) = proc_reader::sleeping(task, abi, limit, wants_stacks).filter(|(_, record)| wanted(record)) {
                 self.drain.synthesize_at(time, record);
