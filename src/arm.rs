@@ -57,7 +57,8 @@ pub struct Armed {
     seeds: Vec<(Seed, Mode)>,
     /// The user's own BPF programs.
     objects: Objects,
-    /// Set if the side band is opened for all tasks, so that its end does not report the end of the targets.
+    /// Set if the side band is opened for all tasks or may lack some threads, so that its end does not report the end
+    /// of the targets.
     system_wide: Option<SystemWide>,
     /// Whether threads may be missing because they were created and ended faster than events were opened on them.
     may_lack_threads: bool,
@@ -139,7 +140,7 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>, objects:
     };
     arming.armed.table.events = plan.events.iter().map(|e| e.spec.clone()).collect();
     match &plan.targets {
-        Targets::Command => arming.target(On::Task(child.context("there is no command to trace")?))?,
+        Targets::Command => arming.target(On::Command(child.context("there is no command to trace")?))?,
         Targets::SystemWide | Targets::User(_) => arming.target(On::Everyone)?,
         Targets::Cgroup(path) => {
             let dir = std::fs::File::open(path).with_context(|| format!("cannot open the cgroup {}", path.display()))?;

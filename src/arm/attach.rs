@@ -57,6 +57,8 @@ impl Change {
 /// The state of the tasks.
 #[derive(Debug, Default)]
 struct Followed {
+    /// The processes that the user named.
+    named: BTreeSet<i32>,
     /// The tasks, by TID, whose events are all open or all inherited, and the time since when.
     since: FxHashMap<i32, Time>,
     /// The time at which the last event was opened.
@@ -165,7 +167,7 @@ impl Arming<'_> {
     /// Opens events on the threads of these processes. Returns false if some may be missing, since there were new
     /// threads at each listing.
     pub(super) fn processes(&mut self, pids: &[i32]) -> anyhow::Result<bool> {
-        let mut followed = Followed::default();
+        let mut followed = Followed { named: pids.iter().copied().collect(), ..Followed::default() };
         let inherits = self.plan.events.iter().any(|planned| planned.spec.role == Role::SideBand && planned.inherit);
         for _ in 0..LISTINGS_MAX {
             let all: BTreeSet<i32> = pids.iter().chain(followed.partly.values()).copied().collect();
@@ -196,6 +198,11 @@ impl Arming<'_> {
             Err(error) if has_ended(error) => None,
             _ => match self.open_on_task(followed, pid, tid) {
                 Err(failure) if failure.is_gone() => None,
+                // It was created while events were opened, and has executed a program with more rights.
+                Err(failure) if failure.is_not_own() && !followed.named.contains(&pid) => {
+                    followed.partly.retain(|_, process| *process != pid);
+                    return Ok(());
+                }
                 other => Some(other?),
             },
         };

@@ -1,11 +1,13 @@
 //! Opens perf events on targets and CPUs, and maps the rings.
 
+use super::system_wide::SystemWide;
 use super::{Armed, ArmedEvent, CpuRing, OverwritingCpuRing};
 use crate::event::EventIndex;
 use crate::kernel::privileges::{Capability, Privileges};
 use crate::kernel::refused;
-use crate::plan::{Plan, PlannedEvent, RingSize, without};
+use crate::plan::{Plan, PlannedEvent, RingSize, own_only, without};
 use crate::session::{Role, Targets};
+use crate::sys::file_capabilities;
 use crate::sys::perf::{Attr, Counts, Delivery, On, PerfEvent, StackFields};
 use crate::sys::ring::{MapError, OverwritingRing, Ring};
 use crate::text::os_error::without_error_numbers;
@@ -37,12 +39,32 @@ pub(super) enum Failure {
     Open { what: String, error: io::Error },
     #[error(transparent)]
     Map(#[from] MapError),
+    /// The caller, who is lent rtrace's privileges, may not trace the task. The text says why.
+    #[error("{0}")]
+    NotOwn(anyhow::Error),
 }
 
 impl Failure {
     /// Returns whether the task has ended.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self, Failure::Open { error, .. } if error.raw_os_error() == Some(libc::ESRCH))
+    }
+
+    /// Returns whether the caller may not trace the task.
+    pub(super) fn is_not_own(&self) -> bool {
+        matches!(self, Failure::NotOwn(_))
+    }
+
+    /// The kernel has refused to open an event.
+    fn to_open(what: String, on: On, error: io::Error) -> Failure {
+        let is_refused = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
+        match on {
+            // Above this level, the kernel refuses everything.
+            On::Task(tid) if is_refused && file_capabilities::are_present() && !Privileges::read().is_above_perfmon() => {
+                Failure::NotOwn(own_only::not_own(tid))
+            }
+            _ => Failure::Open { what, error },
+        }
     }
 }
 
@@ -60,12 +82,18 @@ impl Arming<'_> {
 
     /// Opens the events on processes, which had this number of threads.
     pub(super) fn attach_to_processes(&mut self, threads: usize, pids: &[i32]) -> anyhow::Result<()> {
-        if self.can_be_system_wide() && threads * self.plan.cpus.len() > DESCRIPTORS_MANY {
+        let can_be_system_wide = self.can_be_system_wide();
+        if can_be_system_wide && threads * self.plan.cpus.len() > DESCRIPTORS_MANY {
             return self.open_system_wide(pids);
         }
         let is_settled = self.processes(pids)?;
-        if !is_settled && self.can_be_system_wide() {
+        if !is_settled && can_be_system_wide {
             return self.open_system_wide(pids);
+        }
+        if !is_settled && file_capabilities::are_present() {
+            // The BPF programs trace all threads. Only the side band may lack some, and so may not report their end.
+            self.armed.system_wide = Some(SystemWide::of(pids)?);
+            return self.require_targets(pids);
         }
         self.armed.may_lack_threads = !is_settled;
         self.require_targets(pids)
@@ -112,7 +140,8 @@ impl Arming<'_> {
         let delivery = self.plan.delivery(planned.spec.role);
         let attr = Attr { counts: planned.counts.clone(), inherit: planned.inherit, watermark, stack: planned.stack, delivery };
         let failure = |error| Failure::Open { what: format!("{} on CPU {cpu}", planned.spec.name), error };
-        let event = PerfEvent::open(&attr, on, cpu).map_err(failure)?;
+        let event =
+            PerfEvent::open(&attr, on, cpu).map_err(|error| Failure::to_open(format!("{} on CPU {cpu}", planned.spec.name), on, error))?;
         let at = self.armed.events.len();
         if delivery == Delivery::Overwriting {
             self.write_to_overwriting(&event, cpu, at, &failure)?;

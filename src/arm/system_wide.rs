@@ -6,9 +6,13 @@
 //! threads. The engine drops the records of other tasks (`engine/follow/ours.rs`). No perf event reports that all
 //! targets have ended: the pidfds of the processes do, and then the BPF programs report whether tasks that these
 //! created still run.
+//!
+//! Where rtrace is lent its privileges, its caller must not get records of all tasks: only the ends of the targets are
+//! found out in this way there.
 
 use super::{Armed, Arming};
 use crate::session::Role;
+use crate::sys::file_capabilities;
 use crate::sys::perf::On;
 use anyhow::anyhow;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,26 +28,11 @@ pub(super) struct SystemWide {
 }
 
 impl SystemWide {
-    fn have_ended(&self) -> bool {
-        let mut polls: Vec<PollFd> = self.pidfds.iter().map(|pidfd| PollFd::new(pidfd, PollFlags::IN)).collect();
-        poll(&mut polls, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok() && polls.iter().all(|poll| !poll.revents().is_empty())
-    }
-}
-
-impl Arming<'_> {
-    /// Returns whether the side band is the only event on tasks, and the programs follow the tasks that the targets
-    /// create.
-    pub(super) fn can_be_system_wide(&self) -> bool {
-        let follows = |role| !matches!(role, Role::BpfCall | Role::Output | Role::CgroupMove | Role::SignalGenerate);
-        let mut on_tasks = self.plan.events.iter().filter(|planned| !planned.spec.is_by_instance() && follows(planned.spec.role));
-        self.armed.programs.is_some() && on_tasks.all(|planned| planned.spec.role == Role::SideBand && planned.inherit)
-    }
-
-    /// Closes the open events, and opens all events for all tasks.
-    pub(super) fn open_system_wide(&mut self, pids: &[i32]) -> anyhow::Result<()> {
-        self.armed.rings.clear();
-        self.armed.events.clear();
-        self.armed.table.ids.clear();
+    /// Returns these processes.
+    ///
+    /// # Errors
+    /// All of them have ended.
+    pub(super) fn of(pids: &[i32]) -> anyhow::Result<SystemWide> {
         let pidfd = |pid: &i32| pidfd_open(Pid::from_raw(*pid)?, PidfdFlags::empty()).ok();
         let pidfds: Vec<OwnedFd> = pids.iter().filter_map(pidfd).collect();
         if pidfds.is_empty() {
@@ -52,7 +41,32 @@ impl Arming<'_> {
                 pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")
             ));
         }
-        self.armed.system_wide = Some(SystemWide { processes: pids.to_vec(), pidfds });
+        Ok(SystemWide { processes: pids.to_vec(), pidfds })
+    }
+
+    fn have_ended(&self) -> bool {
+        let mut polls: Vec<PollFd> = self.pidfds.iter().map(|pidfd| PollFd::new(pidfd, PollFlags::IN)).collect();
+        poll(&mut polls, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok() && polls.iter().all(|poll| !poll.revents().is_empty())
+    }
+}
+
+impl Arming<'_> {
+    /// Returns whether the side band is the only event on tasks, and the programs follow the tasks that the targets
+    /// create, and the caller may see the records of all tasks.
+    pub(super) fn can_be_system_wide(&self) -> bool {
+        let follows = |role| !matches!(role, Role::BpfCall | Role::Output | Role::CgroupMove | Role::SignalGenerate);
+        let mut on_tasks = self.plan.events.iter().filter(|planned| !planned.spec.is_by_instance() && follows(planned.spec.role));
+        !file_capabilities::are_present()
+            && self.armed.programs.is_some()
+            && on_tasks.all(|planned| planned.spec.role == Role::SideBand && planned.inherit)
+    }
+
+    /// Closes the open events, and opens all events for all tasks.
+    pub(super) fn open_system_wide(&mut self, pids: &[i32]) -> anyhow::Result<()> {
+        self.armed.rings.clear();
+        self.armed.events.clear();
+        self.armed.table.ids.clear();
+        self.armed.system_wide = Some(SystemWide::of(pids)?);
         Ok(self.target(On::Everyone)?)
     }
 }

@@ -128,7 +128,7 @@ fn try_open(attempt: Attempt) -> io::Result<()> {
         stack: StackFields::default(),
         delivery: Delivery::Kept,
     };
-    PerfEvent::open(&attr, on, cpu).map(drop)
+    PerfEvent::attempt(&attr, on, cpu)
 }
 
 #[cfg(test)]

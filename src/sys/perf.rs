@@ -4,9 +4,14 @@
 //! per record, the identifier first in each sample and last in each other record, and a count that includes lost
 //! records. The module [`super::ring`] reads the ring buffers.
 
+mod rights;
+
+pub use rights::On;
+
 use super::file_capabilities;
 use perf_event_open_sys as sys;
 use perf_event_open_sys::bindings as b;
+use rights::Rights;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -58,17 +63,6 @@ pub enum Counts {
         /// Whether it writes a record for each mapping of a file too.
         maps: bool,
     },
-}
-
-/// The tasks that an event follows.
-#[derive(Clone, Copy, Debug)]
-pub enum On<'a> {
-    /// One task.
-    Task(i32),
-    /// All tasks.
-    Everyone,
-    /// The tasks of a cgroup, given by its directory.
-    Cgroup(BorrowedFd<'a>),
 }
 
 /// In place of a CPU's number: any CPU on which the followed task runs. Such an event has no ring.
@@ -263,11 +257,16 @@ impl PerfEvent {
     /// # Errors
     /// Those of [`PerfEvent::open`].
     pub fn for_program(counts: Counts, cpu: u32) -> io::Result<PerfEvent> {
-        PerfEvent::open(
-            &Attr { counts, inherit: false, watermark: 1, stack: StackFields::default(), delivery: Delivery::Kept },
-            On::Everyone,
-            cpu,
-        )
+        let attr = Attr { counts, inherit: false, watermark: 1, stack: StackFields::default(), delivery: Delivery::Kept };
+        PerfEvent::open_with(Rights::Lent, &attr, On::Everyone, cpu)
+    }
+
+    /// Opens an event as root's rtrace would, and closes it at once.
+    ///
+    /// # Errors
+    /// Those of [`PerfEvent::open`].
+    pub fn attempt(attr: &Attr, on: On, cpu: u32) -> io::Result<()> {
+        PerfEvent::open_with(Rights::Lent, attr, on, cpu).map(drop)
     }
 
     /// Opens an event that ends when a task ends, even if the task's TID is reused. No task inherits it, and it has no
@@ -301,21 +300,27 @@ impl PerfEvent {
     /// task has exited, ENODEV if the CPU is offline. For a probe: ENOENT and EADDRNOTAVAIL if the function does not
     /// exist, EINVAL if it must not be probed.
     pub fn open(attr: &Attr, on: On, cpu: u32) -> io::Result<PerfEvent> {
+        PerfEvent::open_with(Rights::of(attr, on), attr, on, cpu)
+    }
+
+    fn open_with(rights: Rights, attr: &Attr, on: On, cpu: u32) -> io::Result<PerfEvent> {
         let mut raw = attr.raw();
-        match Self::open_raw(&mut raw, on, cpu) {
+        // The kernel's own doings are not for all users. Records about tasks are written nevertheless.
+        raw.set_exclude_kernel(u64::from(rights == Rights::Own && file_capabilities::are_present()));
+        match Self::open_raw(rights, &mut raw, on, cpu) {
             Ok(fd) => Self::new(fd, true),
             // Kernels before 6.0 reject PERF_FORMAT_LOST.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 raw.read_format = 0;
-                Self::new(Self::open_raw(&mut raw, on, cpu)?, false)
+                Self::new(Self::open_raw(rights, &mut raw, on, cpu)?, false)
             }
             Err(error) => Err(error),
         }
     }
 
-    fn open_raw(raw: &mut b::perf_event_attr, on: On, cpu: u32) -> io::Result<OwnedFd> {
+    fn open_raw(rights: Rights, raw: &mut b::perf_event_attr, on: On, cpu: u32) -> io::Result<OwnedFd> {
         let (pid, extra) = match on {
-            On::Task(tid) => (tid, 0),
+            On::Task(tid) | On::Command(tid) => (tid, 0),
             On::Everyone => (-1, 0),
             On::Cgroup(dir) => (dir.as_raw_fd(), u64::from(b::PERF_FLAG_PID_CGROUP)),
         };
@@ -323,7 +328,7 @@ impl PerfEvent {
         // SAFETY: `raw` is a complete perf_event_attr whose size field is its size. The kernel reads (and on E2BIG
         // writes) no more than that. For a probe, it reads a string with its NUL, which the `Attr` holds during the
         // call.
-        let fd = file_capabilities::with_raised(|| unsafe { sys::perf_event_open(raw, pid, cpu as i32, -1, flags as _) });
+        let fd = rights.during(|| unsafe { sys::perf_event_open(raw, pid, cpu as i32, -1, flags as _) });
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }

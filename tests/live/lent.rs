@@ -14,24 +14,24 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
 /// The member of the group: a user ID and a group ID that nothing else on the machine has.
-const MEMBER: u32 = 61_234;
+pub const MEMBER: u32 = 61_234;
 
 /// Returns a struct vfs_cap_data of version 2: the lower halves of the permitted and the inheritable set, then the
 /// upper halves.
-fn file_capabilities(effective: bool, permitted: u64) -> Vec<u8> {
+pub fn file_capabilities(effective: bool, permitted: u64) -> Vec<u8> {
     [0x0200_0000 | u32::from(effective), permitted as u32, 0, (permitted >> 32) as u32, 0].map(u32::to_le_bytes).concat()
 }
 
 const PERFMON_AND_BPF: u64 = 1 << 38 | 1 << 39;
-const DAC_READ_SEARCH: u64 = 1 << 2;
+pub const DAC_READ_SEARCH: u64 = 1 << 2;
 
-fn mode(path: &str, mode: u32) {
+pub fn mode(path: &str, mode: u32) {
     fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap_or_else(|e| panic!("{path}: {e}"));
 }
 
 /// Creates an rtrace with capabilities in the test's directory, and the directory `own` of the member. If that is
 /// impossible, reports so and returns `None`.
-fn machine_with_lent() -> Option<Machine> {
+pub fn machine_with_lent() -> Option<Machine> {
     let machine = Machine::shared()?;
     if machine::engine() != "bpf" {
         unsupported("only the BPF engine traces for whom privileges are lent");
@@ -48,7 +48,7 @@ fn machine_with_lent() -> Option<Machine> {
     Some(machine)
 }
 
-fn give(path: &str, capabilities: &[u8]) -> Option<()> {
+pub fn give(path: &str, capabilities: &[u8]) -> Option<()> {
     match rustix::fs::setxattr(Path::new(path), "security.capability", capabilities, XattrFlags::empty()) {
         Ok(()) => Some(()),
         Err(error) => {
@@ -60,7 +60,7 @@ fn give(path: &str, capabilities: &[u8]) -> Option<()> {
 
 /// The beginning of a shell line in which `$lent` runs rtrace and `$member` runs any program, as the member.
 /// (setpriv(1) itself keeps capabilities until it executes the program.)
-fn as_member(script: &str) -> String {
+pub fn as_member(script: &str) -> String {
     format!(
         r#"cd "$dir"; export HOME="$dir/own"; member="setpriv --reuid={MEMBER} --regid={MEMBER} --clear-groups env"; lent="$member $dir/rtrace"; export member lent
         {script}"#
@@ -68,7 +68,7 @@ fn as_member(script: &str) -> String {
 }
 
 /// Returns such a shell line with a trace that goes to `own/lines`.
-fn run(machine: &Machine, script: &str) -> Trace {
+pub fn run(machine: &Machine, script: &str) -> Trace {
     let _ = fs::remove_file(machine.path("own/lines"));
     let run = shell(machine, &as_member(script));
     Trace { text: fs::read_to_string(machine.path("own/lines")).unwrap_or_default(), ..run }
@@ -134,7 +134,7 @@ fn no_thread_keeps_privileges_after_arming() {
 }
 
 /// The words of a shell script that wait until the process `$other` has executed the program `name`.
-fn executes(name: &str) -> String {
+pub fn executes(name: &str) -> String {
     format!("until grep -qx {name} /proc/$other/comm; do sleep .05; done; ")
 }
 
