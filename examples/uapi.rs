@@ -15,7 +15,7 @@ use generator::library::Load;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-const USAGE: &str = "expected one of: tables, unselected, commands, constants, outdated, newer OLD_HEADERS, changed OLD_HEADERS, arch ABI ASM_DIRECTORY (RTRACE_UAPI=dir names headers other than the installed ones)";
+const USAGE: &str = "expected one of: tables, unselected, commands, constants, headers, outdated, newer OLD_HEADERS, changed OLD_HEADERS, arch ABI ASM_DIRECTORY (RTRACE_UAPI=dir names headers other than the installed ones)";
 
 fn main() -> Result<()> {
     let words: Vec<String> = env::args().skip(1).collect();
@@ -30,6 +30,7 @@ fn main() -> Result<()> {
         ["unselected"] => report::unselected(&rows, &load),
         ["commands"] => report::unnamed_commands(&rows, &load, &report::header_names(&headers.directories)),
         ["constants"] => report::without_row(&rows, &load, &report::header_names(&headers.directories)),
+        ["headers"] => vec![report::identity(&load, &report::header_names(&headers.directories))],
         ["outdated"] => report::outdated(&rows, &load),
         ["newer", old] => report::newer(&rows, &loader(&Headers::below(old.into())), &load),
         ["changed", old] => report::changed(&rows, &loader(&Headers::below(old.into())), &load),

@@ -24,6 +24,8 @@ mod headers;
 mod kernel;
 #[path = "tables/layouts.rs"]
 mod layouts;
+#[path = "tables/reviewed.rs"]
+mod reviewed;
 
 /// Returns the rows of `beauty/`, which have no faults.
 fn parsed_rows() -> generator::generate::Rows {

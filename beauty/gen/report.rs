@@ -122,6 +122,22 @@ pub fn header_names(directories: &[PathBuf]) -> Vec<String> {
     names.into_iter().collect()
 }
 
+/// Returns the version of Linux and a hash of the headers: their names and texts. Two sets of headers of one version
+/// may differ, because distributions add parts of later kernels.
+pub fn identity(load: &Load, names: &[String]) -> String {
+    // FNV-1a, because the standard library's hash may change with the compiler.
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for name in names {
+        let text = load(name).unwrap_or_default();
+        let bytes = name.bytes().chain([0]).chain(text.bytes()).chain([0]);
+        bytes.for_each(|byte| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    }
+    let library = Library::new(load, Target::X86_64, HashMap::new());
+    let version = library.in_header("linux/version.h", "LINUX_VERSION_CODE", &[]).and_then(Result::ok);
+    let version = version.map_or("unknown".into(), |code| format!("{}.{}.{}", code.value >> 16, code.value >> 8 & 0xff, code.value & 0xff));
+    format!("{version} {hash:016x}")
+}
+
 /// Returns the ioctl commands of the headers that no table has, neither to name nor to exclude them.
 ///
 /// Commands are the constants that `_IO()` and the like make, and in the headers of tables of commands also the numbers

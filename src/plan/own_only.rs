@@ -2,9 +2,9 @@
 //! traces only the caller's own programs, which ptrace(2) would let the caller trace too.
 //!
 //! The checks here refuse such requests with a clear message. They are not what protects other users: the BPF programs
-//! check at each call whether the task is the caller's own (`src/bpf/own.h`), and rtrace opens files and processes with
-//! the caller's rights. Therefore only those BPF programs are used, which can check this, and no event that records
-//! other tasks.
+//! check at each call whether the task is the caller's own (`src/bpf/own.h`), and rtrace opens files, processes and the
+//! events of the side band with the caller's rights ([`crate::sys::perf`]). Therefore only those BPF programs are used,
+//! which can check this, and no event that records all tasks.
 
 use super::Plan;
 use crate::kernel::procfs;
@@ -85,7 +85,9 @@ pub fn check_plan(plan: &Plan) -> anyhow::Result<()> {
 }
 
 /// Refuses targets that the caller may not trace. The kernel decides whether the caller may read the target's memory
-/// (`PTRACE_MODE_ATTACH_FSCREDS` in kernel/ptrace.c), because the lent privileges are not in effect for this.
+/// (`PTRACE_MODE_ATTACH_FSCREDS` in kernel/ptrace.c), because the lent privileges are not in effect for this. The
+/// target may execute another program afterwards, so the kernel decides again when events are opened on it
+/// ([`crate::sys::perf`]).
 fn check_targets(target: &Target) -> anyhow::Result<()> {
     let Target::Running { tasks: TaskSelection::Pids(ids) | TaskSelection::Tids(ids), .. } = target else { return Ok(()) };
     for id in ids {
@@ -98,7 +100,8 @@ fn check_targets(target: &Target) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn not_own(id: i32) -> anyhow::Error {
+/// Returns the error for a task that the caller may not trace.
+pub fn not_own(id: i32) -> anyhow::Error {
     let name = procfs::comm(id).map(|comm| format!(" ({})", String::from_utf8_lossy(&comm))).unwrap_or_default();
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let yama = match scope.trim() {

@@ -2,9 +2,7 @@
 //! ABI.
 
 use crate::files::UAPI_VARIABLE;
-use crate::generator::generate::is_ahead;
-use crate::generator::header::Target;
-use crate::generator::library::Library;
+use crate::reviewed;
 use rtrace::tables::{Abi, ArgumentKind, MemoryType, STRUCTS, SYSCALLS, Struct, StructLayout, Syscall};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -91,27 +89,64 @@ const BEFORE_SCTP: &str = "#include <linux/types.h>\n\
     typedef __u8 uint8_t; typedef __u16 uint16_t; typedef __u32 uint32_t; typedef __s32 int32_t; typedef __u64 uint64_t;\n\
     #define sockaddr_storage __kernel_sockaddr_storage\n#define MSG_FIN 0x200\n";
 
+/// Headers that the C library has only for the ABIs whose libraries are installed. They list functions that are not
+/// implemented, which no struct needs, so that empty ones do as well.
+const STUBS: [&str; 2] = ["gnu/stubs-32.h", "gnu/stubs-x32.h"];
+
+/// The message if a struct is larger than its row, and that if it has another size.
+const LARGER: &str = "more than the size of";
+const SIZE: &str = "size of";
+
 #[test]
 fn members_have_the_offsets_of_the_c_compiler() {
-    let directory = env::temp_dir().join(format!("rtrace-layouts-{}", std::process::id()));
-    fs::create_dir_all(&directory).expect("a directory for C files");
-    let mut wrong = Vec::new();
+    let directory = tempfile::tempdir().expect("a directory for C files");
+    for stub in STUBS {
+        let path = directory.path().join(stub);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory for headers");
+        fs::write(path, "").expect("an empty header");
+    }
+    let (mut wrong, mut lacking, mut larger) = (Vec::new(), BTreeSet::new(), HashMap::new());
     for abi in Abi::ALL {
-        match check(abi, &directory) {
-            Ok((members, errors)) => {
-                eprintln!("{abi:?}: {members} struct members compared");
-                wrong.extend(errors);
+        match check(abi, directory.path()) {
+            Ok(compared) => {
+                eprintln!("{abi:?}: {} struct members compared", compared.members);
+                wrong.extend(compared.wrong.iter().map(|error| format!("{abi:?}: {error}")));
+                lacking.extend(compared.lacking.into_iter().map(|name| format!("{name} ({abi:?})")));
+                larger.insert(abi, compared.larger);
             }
-            Err(text) => eprintln!("SKIPPED: struct members in {abi:?}: {text}"),
+            Err(text) => reviewed::report(&format!("SKIPPED: struct members in {abi:?}: {text}")),
         }
     }
-    fs::remove_dir_all(&directory).expect("to remove the directory");
+    reviewed::lacks("structs or members that rows have", &lacking.into_iter().collect::<Vec<_>>());
+    // A new member makes a struct larger in each ABI. One that is larger in some has padding that the row lacks.
+    let of_x86_64 = larger.get(&Abi::X86_64).cloned().unwrap_or_default();
+    let padded =
+        larger.iter().flat_map(|(abi, names)| names.iter().map(move |name| (abi, name))).filter(|(_, name)| !of_x86_64.contains(*name));
+    wrong.extend(padded.map(|(abi, name)| format!("{abi:?}: {LARGER} {name}")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    reviewed::brings(
+        "structs that are larger than their rows",
+        "add the members",
+        &of_x86_64.into_iter().map(Into::into).collect::<Vec<_>>(),
+    );
 }
 
-/// Returns the number of compared members and the compiler's errors, or the reason why the compiler could not run.
-fn check(abi: Abi, directory: &Path) -> Result<(usize, Vec<String>), String> {
+/// What the compiler said about the structs of an ABI.
+struct Compared {
+    /// The number of compared members.
+    members: usize,
+    /// The structs that the headers lack, or of which they lack members.
+    lacking: BTreeSet<&'static str>,
+    /// The structs that are larger than their rows.
+    larger: BTreeSet<&'static str>,
+    /// The errors that contradict rows.
+    wrong: Vec<String>,
+}
+
+/// Returns the result of the comparison, or the reason why the compiler could not run.
+fn check(abi: Abi, directory: &Path) -> Result<Compared, String> {
     let mut compiler = compiler(abi)?;
+    compiler.arg("-idirafter").arg(directory);
     let used = used_in(abi);
     let mut members = HashMap::new();
     for of in STRUCTS.iter().filter(|of| used.contains(of.name)) {
@@ -130,29 +165,51 @@ fn check(abi: Abi, directory: &Path) -> Result<(usize, Vec<String>), String> {
     }
     let output = compiler.output().map_err(|error| format!("{:?}: {error}", compiler.get_program()))?;
     let stderr = String::from_utf8_lossy(&output.stderr);
-    // This error follows from the one about an unknown struct or member.
-    let consequence = "is not an integer";
-    let errors: Vec<&str> = stderr.lines().filter(|line| line.contains("error:") && !line.contains(consequence)).collect();
+    let errors = errors(&stderr);
     if !output.status.success() && errors.is_empty() {
         return Err(stderr.into_owned());
     }
+    let known = |name: &str| members.keys().copied().find(|known| *known == name);
     // Headers older than the rows may lack structs, or members, so that structs are smaller. All else must agree.
     // Newer ones lack those that the kernel has removed.
-    let is_newest = newest();
-    let may_lack = |error: &str| !is_newest || REMOVED.contains(&struct_of(error)) || lacks_header_of_abi(error);
-    let lacking = errors.iter().filter(|error| lacks(error) && may_lack(error));
-    let older: BTreeSet<&str> = lacking.map(|error| struct_of(error)).collect();
-    if !older.is_empty() {
-        eprintln!("SKIPPED: {abi:?}: the members that these headers lack of {}", older.iter().copied().collect::<Vec<_>>().join(", "));
-    }
-    let excused = |error: &str| older.contains(struct_of(error)) && (lacks(error) || error.contains("\"size of"));
-    let compared = members.iter().filter(|(name, _)| !older.contains(*name)).map(|(_, count)| count).sum();
-    Ok((compared, errors.into_iter().filter(|error| !excused(error)).map(|error| format!("{abi:?}: {error}")).collect()))
+    let are_newest = reviewed::are_of(7, 2);
+    let may_lack = |name: &str, error: &str| !are_newest || REMOVED.contains(&name) || lacks_header_of_abi(error);
+    let lacking = errors.iter().filter(|(name, error)| lacks(error) && may_lack(name, error));
+    let lacking: BTreeSet<&str> = lacking.filter_map(|(name, _)| known(name)).collect();
+    let larger = errors.iter().filter(|(_, error)| error.contains(LARGER)).filter_map(|(name, _)| known(name)).collect();
+    let excused = |name: &str, error: &str| {
+        let is_of_size = error.contains(&format!("\"{SIZE}"));
+        error.contains(LARGER) || lacking.contains(name) && (lacks(error) || is_of_size)
+    };
+    let wrong = errors.iter().filter(|(name, error)| !excused(name, error)).map(|(_, error)| (*error).to_owned()).collect();
+    let members = members.iter().filter(|(name, _)| !lacking.contains(*name)).map(|(_, count)| count).sum();
+    Ok(Compared { members, lacking, larger, wrong })
 }
 
-/// Returns the name of the struct that an error is about, which is the name of the C file.
-fn struct_of(error: &str) -> &str {
-    error.split(".c:").next().and_then(|path| path.rsplit('/').next()).unwrap_or_default()
+/// Returns the errors in the compiler's output, each with the name of its struct, which is the name of the C file. If
+/// the error is in a header, the lines before it say which file includes it.
+fn errors(output: &str) -> Vec<(&str, &str)> {
+    let mut file = "";
+    let mut found = Vec::new();
+    for line in output.lines() {
+        if let Some((path, _)) = line.split_once(".c:") {
+            file = path.rsplit(['/', ' ']).next().unwrap_or_default();
+        }
+        // This error follows from the one about an unknown struct or member.
+        let is_consequence = line.contains("is not an integer");
+        if line.contains("error:") && !is_consequence {
+            found.push((file, line));
+        }
+    }
+    found
+}
+
+#[test]
+fn errors_in_headers_belong_to_the_file_that_includes_them() {
+    let output = "/tmp/x/a.c:3:1: error: static assertion failed: \"size of a\"\n\
+                  In file included from /usr/include/features.h:513,\n                 from /tmp/x/b.c:1:\n\
+                  /usr/include/gnu/stubs.h:7:11: fatal error: gnu/stubs-32.h: No such file or directory\n";
+    assert_eq!(errors(output).into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["a", "b"]);
 }
 
 /// Returns whether the error is about a missing header, struct or member.
@@ -164,16 +221,7 @@ fn lacks(error: &str) -> bool {
 /// Returns whether the error is about a header that does not exist for all ABIs: one of x86, or one of the C library.
 fn lacks_header_of_abi(error: &str) -> bool {
     let is_missing = error.contains("No such file") || error.contains("file not found");
-    is_missing && (error.contains("asm/") || error.contains("sys/"))
-}
-
-/// Returns whether the headers are at least as new as the rows.
-fn newest() -> bool {
-    let headers = crate::files::Headers::from_env();
-    let load = |name: &str| headers.load(name).map(|(_, text)| text);
-    let library = Library::new(&load, Target::X86_64, HashMap::new());
-    let version = library.in_header("linux/version.h", "LINUX_VERSION_CODE", &[]).and_then(Result::ok);
-    is_ahead(&library) || version.is_some_and(|version| version.value >= 7 << 16 | 2 << 8)
+    is_missing && (error.contains("asm/") || error.contains("sys/") || error.contains("bits/"))
 }
 
 fn compiler(abi: Abi) -> Result<Command, String> {
@@ -204,11 +252,15 @@ fn compiler(abi: Abi) -> Result<Command, String> {
 
 fn assertions(of: &Struct, abi: Abi) -> String {
     let (header, name) = of.source.split_once(':').unwrap_or((of.source, of.name));
-    let (name, same) = name.strip_suffix('+').map_or((name, "=="), |name| (name, ">="));
+    let (name, is_longer) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
     let before = BEFORE.iter().find(|(beginning, _)| header.starts_with(beginning)).map_or("", |(_, lines)| lines);
     let mut text = format!("{before}#include <{header}>\n#define SAME(a, b, what) _Static_assert((a) == (b), what)\n");
     let c_type = c_type(name);
-    text += &format!("_Static_assert(sizeof({c_type}) {same} {}, \"size of {name}\");\n", of.sizes[abi as usize]);
+    let size = of.sizes[abi as usize];
+    text += &format!("_Static_assert(sizeof({c_type}) >= {size}, \"{SIZE} {name}\");\n");
+    if !is_longer {
+        text += &format!("_Static_assert(sizeof({c_type}) <= {size}, \"{LARGER} {name}\");\n");
+    }
     let StructLayout::Members(members) = &of.layout else { return text };
     for member in members[abi as usize] {
         let field = member.name;
