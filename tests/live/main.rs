@@ -47,6 +47,7 @@ mod kernel_probes;
 mod killed;
 #[cfg(feature = "bpf")]
 mod lent;
+#[cfg(feature = "bpf")]
 mod lent_recordings;
 mod line;
 mod lossless;
