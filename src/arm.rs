@@ -32,7 +32,7 @@ use anyhow::Context;
 use open::Arming;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
-use system_wide::SystemWide;
+use system_wide::WatchedProcesses;
 
 /// The open events, rings and programs.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub struct Armed {
     objects: Objects,
     /// Set if the side band is opened for all tasks or may lack some threads, so that its end does not report the end
     /// of the targets.
-    system_wide: Option<SystemWide>,
+    watched: Option<WatchedProcesses>,
     /// Whether threads may be missing because they were created and ended faster than events were opened on them.
     may_lack_threads: bool,
     /// The number of events of each kind that were disabled from another CPU than their own.
@@ -131,7 +131,7 @@ pub fn arm(plan: &Plan, child: Option<i32>, programs: Option<Programs>, objects:
             programs,
             seeds,
             objects,
-            system_wide: None,
+            watched: None,
             may_lack_threads: false,
             disabled_remotely: HashMap::new(),
             notices: Vec::new(),

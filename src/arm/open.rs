@@ -1,6 +1,6 @@
 //! Opens perf events on targets and CPUs, and maps the rings.
 
-use super::system_wide::SystemWide;
+use super::system_wide::WatchedProcesses;
 use super::{Armed, ArmedEvent, CpuRing, OverwritingCpuRing};
 use crate::event::EventIndex;
 use crate::kernel::privileges::{Capability, Privileges};
@@ -55,7 +55,7 @@ impl Failure {
         matches!(self, Failure::NotOwn(_))
     }
 
-    /// The kernel has refused to open an event.
+    /// Returns the failure for an event that the kernel has refused to open.
     fn to_open(what: String, on: On, error: io::Error) -> Failure {
         let is_refused = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
         match on {
@@ -92,7 +92,7 @@ impl Arming<'_> {
         }
         if !is_settled && file_capabilities::are_present() {
             // The BPF programs trace all threads. Only the side band may lack some, and so may not report their end.
-            self.armed.system_wide = Some(SystemWide::of(pids)?);
+            self.armed.watched = Some(WatchedProcesses::of(pids)?);
             return self.require_targets(pids);
         }
         self.armed.may_lack_threads = !is_settled;
@@ -139,9 +139,9 @@ impl Arming<'_> {
         let watermark = (self.ring_bytes / 4).min(1 << 30) as u32;
         let delivery = self.plan.delivery(planned.spec.role);
         let attr = Attr { counts: planned.counts.clone(), inherit: planned.inherit, watermark, stack: planned.stack, delivery };
-        let failure = |error| Failure::Open { what: format!("{} on CPU {cpu}", planned.spec.name), error };
-        let event =
-            PerfEvent::open(&attr, on, cpu).map_err(|error| Failure::to_open(format!("{} on CPU {cpu}", planned.spec.name), on, error))?;
+        let what = || format!("{} on CPU {cpu}", planned.spec.name);
+        let failure = |error| Failure::Open { what: what(), error };
+        let event = PerfEvent::open(&attr, on, cpu).map_err(|error| Failure::to_open(what(), on, error))?;
         let at = self.armed.events.len();
         if delivery == Delivery::Overwriting {
             self.write_to_overwriting(&event, cpu, at, &failure)?;

@@ -3,8 +3,8 @@
 //!
 //! It is used only with the BPF programs, which select the traced calls themselves. Each other task of the machine pays
 //! for a record, some 0.3 us, when it begins, executes a program or ends, so it is not used for targets with few
-//! threads. The engine drops the records of other tasks (`engine/follow/ours.rs`). No perf event reports that all
-//! targets have ended: the pidfds of the processes do, and then the BPF programs report whether tasks that these
+//! threads. The engine drops the records of other tasks (`engine/follow/process_filter.rs`). No perf event reports that
+//! all targets have ended: the pidfds of the processes do, and then the BPF programs report whether tasks that these
 //! created still run.
 //!
 //! Where rtrace is lent its privileges, its caller must not get records of all tasks: only the ends of the targets are
@@ -19,20 +19,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::OwnedFd;
 
-/// The traced processes.
+/// The traced processes, whose ends no perf event reports.
 #[derive(Debug)]
-pub(super) struct SystemWide {
+pub(super) struct WatchedProcesses {
     processes: Vec<i32>,
     /// The pidfds of the processes.
     pidfds: Vec<OwnedFd>,
 }
 
-impl SystemWide {
-    /// Returns these processes.
+impl WatchedProcesses {
+    /// Opens the pidfds of these processes.
     ///
     /// # Errors
     /// All of them have ended.
-    pub(super) fn of(pids: &[i32]) -> anyhow::Result<SystemWide> {
+    pub(super) fn of(pids: &[i32]) -> anyhow::Result<WatchedProcesses> {
         let pidfd = |pid: &i32| pidfd_open(Pid::from_raw(*pid)?, PidfdFlags::empty()).ok();
         let pidfds: Vec<OwnedFd> = pids.iter().filter_map(pidfd).collect();
         if pidfds.is_empty() {
@@ -41,7 +41,7 @@ impl SystemWide {
                 pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")
             ));
         }
-        Ok(SystemWide { processes: pids.to_vec(), pidfds })
+        Ok(WatchedProcesses { processes: pids.to_vec(), pidfds })
     }
 
     fn have_ended(&self) -> bool {
@@ -66,7 +66,7 @@ impl Arming<'_> {
         self.armed.rings.clear();
         self.armed.events.clear();
         self.armed.table.ids.clear();
-        self.armed.system_wide = Some(SystemWide::of(pids)?);
+        self.armed.watched = Some(WatchedProcesses::of(pids)?);
         Ok(self.target(On::Everyone)?)
     }
 }
@@ -74,13 +74,13 @@ impl Arming<'_> {
 impl Armed {
     /// Returns the processes whose side-band records are used, if the records of all tasks arrive.
     pub fn processes(&self) -> Option<&[i32]> {
-        self.system_wide.as_ref().map(|system_wide| system_wide.processes.as_slice())
+        self.watched.as_ref().map(|watched| watched.processes.as_slice())
     }
 
     /// Returns whether the targets and the tasks that they created have ended; `None` if the side bands report that by
     /// their ends.
     pub fn targets_gone(&self) -> Option<bool> {
-        let system_wide = self.system_wide.as_ref()?;
-        Some(system_wide.have_ended() && self.programs.as_ref().is_none_or(|programs| !programs.has_living_tasks()))
+        let watched = self.watched.as_ref()?;
+        Some(watched.have_ended() && self.programs.as_ref().is_none_or(|programs| !programs.has_living_tasks()))
     }
 }

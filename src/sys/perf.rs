@@ -261,7 +261,7 @@ impl PerfEvent {
         PerfEvent::open_with(Rights::Lent, &attr, On::Everyone, cpu)
     }
 
-    /// Opens an event as root's rtrace would, and closes it at once.
+    /// Opens an event with all rights that rtrace has, lent ones too, and closes it at once.
     ///
     /// # Errors
     /// Those of [`PerfEvent::open`].

@@ -1,11 +1,10 @@
 //! The tasks that an event follows, and with whose rights it is opened.
 //!
 //! Events that record what tasks do are opened with the caller's own rights, even if rtrace is lent more
-//! ([`file_capabilities`]). The kernel then checks whether the caller may trace a task
-//! while it opens the event on it, and no program can start in between: both hold `exec_update_lock`
-//! (perf_event_open() in kernel/events/core.c, begin_new_exec() in fs/exec.c). When the task later executes a program
-//! with more rights, the kernel removes the event. A check of rtrace's own would be about another moment, and maybe
-//! about another task.
+//! ([`file_capabilities`]). The kernel then checks whether the caller may trace a task while it opens the event on it,
+//! and no program can start in between: both hold `exec_update_lock` (perf_event_open() in kernel/events/core.c,
+//! begin_new_exec() in fs/exec.c). When the task later executes a program with more rights, the kernel removes the
+//! event. A check of rtrace's own would be about another moment, and maybe about another task.
 
 use super::{Attr, Counts};
 use crate::sys::file_capabilities;
